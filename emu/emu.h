@@ -1,0 +1,161 @@
+/* emu: what an instruction does. Warps, lanes, divergence, memory spaces, device built-ins.
+ *
+ * Life of a kernel here:
+ *     emu_image_create    a ptx_module gets addresses for its variables (one image per module and context)
+ *     emu_kernel_get      decodes an entry function and everything it calls into records, once
+ *     emu_grid_create     one launch: dimensions, parameter block, devices facts
+ *     emu_cta_start/run   a CTA runs on a worker (= one host thread) until it is done, yields, or faults
+ * emu never creates a thread, never prints, knows no stream and no cycle. Which CTA runs when is its user's affair.
+ *
+ * Threads: images and kernels are shared by all threads (decoding locks inside); a worker and the CTAs started on it
+ * belong to one host thread at a time. Errors: `struct error`. Units: bytes; instruction counts are thread instructions
+ * (one PTX instruction times active lanes) unless said otherwise. */
+#ifndef HEDDLE_EMU_H
+#define HEDDLE_EMU_H
+#include "ptx/ptx.h"
+
+/* ---- the address space (emu/space.c) -------------------------------------------------------------------------
+ * A device pointer is a host address. One fixed range is reserved at start. The windows below are never backed by
+ * memory: addresses in them are translated. Same in every run, so that traces, checkpoints and reports agree. */
+#ifdef __SANITIZE_THREAD__                     /* TSan owns the usual place */
+#define EMU_BASE          0x1000000000u
+#define EMU_SPAN          0x6000000000u
+#else
+#define EMU_BASE          0x200000000000u
+#define EMU_SPAN          0x020000000000u      /* 2 TiB, reserved without memory */
+#endif
+#define EMU_SHARED_WINDOW (EMU_BASE + 0x100000000u)   /* rank r of the cluster at + (r << 24) */
+#define EMU_LOCAL_WINDOW  (EMU_BASE + 0x200000000u)   /* each thread sees its own local memory here */
+#define EMU_CODE_WINDOW   (EMU_BASE + 0x300000000u)   /* function addresses: + 16 * function number */
+#define EMU_WINDOW_BYTES  0x100000000u
+#define EMU_HEAP          (EMU_BASE + 0x1000000000u)  /* allocations, from here up */
+
+enum emu_range_kind { EMU_RANGE_DEVICE, EMU_RANGE_HOST, EMU_RANGE_MANAGED, EMU_RANGE_VARIABLE, EMU_RANGE_PARAM, EMU_RANGE_HEAP };
+
+struct emu_range {                             /* one allocation: [lo, hi) exactly as asked for */
+    uint64_t lo, hi;
+    uint8_t kind;                              /* enum emu_range_kind */
+    bool read_only;                            /* a store from a kernel is an error (parameter blocks) */
+    uint16_t device;                           /* ordinal */
+    char what[64];                             /* for reports: "cudaMalloc #12", "variable table" */
+    void *owner;                               /* the runtime's, never looked at here */
+};
+
+struct emu_space;
+/* Reserves the range (once a process) and makes an empty table. ST_OUT_OF_MEMORY when the range cannot be had. */
+enum status emu_space_create(struct emu_space **out, struct error *err) MUST_CHECK;
+void emu_space_free(struct emu_space *s);
+/* The table has one lock inside: any thread may call these; a kernel's accesses look ranges up at any time. */
+enum status emu_space_add(struct emu_space *s, const struct emu_range *r, struct error *err) MUST_CHECK;  /* overlap: ST_INVALID_VALUE */
+bool emu_space_remove(struct emu_space *s, uint64_t lo, struct emu_range *was);      /* false: no range starts there */
+bool emu_space_find(const struct emu_space *s, uint64_t address, struct emu_range *out);   /* the range that holds address */
+bool emu_space_nearest(const struct emu_space *s, uint64_t address, struct emu_range *out); /* for reports; false: table empty */
+uint64_t emu_space_generation(const struct emu_space *s);  /* changes with every add and remove */
+
+/* ---- images and kernels ------------------------------------------------------------------------------------------ */
+
+struct emu_image;
+/* Gives *address, zeroed memory of v->bytes aligned to v->align, already added to the space. Called once per .global/.const variable that has storage. */
+typedef enum status (*emu_place_fn)(void *user, const struct ptx_var *v, uint64_t *address, struct error *err);
+/* Places variables, writes initialisers (function addresses included). m must outlive the image. */
+enum status emu_image_create(struct emu_image **out, struct ptx_module *m, struct emu_space *space, emu_place_fn place, void *user,
+                             struct error *err) MUST_CHECK;
+void emu_image_free(struct emu_image *image);
+struct ptx_module *emu_image_module(const struct emu_image *image);
+bool emu_image_symbol(const struct emu_image *image, const char *name, uint64_t *address, uint64_t *bytes);   /* variables */
+
+enum emu_policy { EMU_ITS, EMU_STACK };        /* divergence: independent thread scheduling, or the post-dominator stack */
+
+struct emu_kernel;
+/* Decodes (first time) the entry function and its callees. What the engine cannot execute decodes to a record that faults when reached;
+ * a body that does not parse is an error here. */
+enum status emu_kernel_get(struct emu_kernel **out, struct emu_image *image, uint32_t function, struct error *err) MUST_CHECK;
+
+struct emu_kernel_facts {
+    const char *name;
+    uint32_t param_bytes, shared_bytes /* static */, local_bytes /* per thread */, const_bytes;
+    uint32_t max_threads;                      /* .maxntid / .reqntid product, 0 = no limit stated */
+    uint32_t req_threads[3], cluster[3];
+    uint32_t regs;                             /* estimate: 32-bit registers live at once; a cubin's number is better */
+    uint32_t records;                          /* decoded, callees included */
+    bool can_wait;                             /* has what a spin can wait on: atomics, volatile/relaxed/acquire loads, nanosleep */
+    bool ordered;                              /* CTAs must run on one host thread for a result that does not depend on threads:
+                                                  atomics whose result is used or whose operation does not commute (float add, exch, cas),
+                                                  device malloc, printf, strong loads and stores */
+};
+void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out);
+
+/* ---- a launch ------------------------------------------------------------------------------------------------------ */
+
+struct emu_host {                              /* what device built-ins ask of the runtime; any of them may be NULL */
+    void *user;
+    void (*output)(void *user, const char *text, size_t n);        /* device printf, one call a printf */
+    uint64_t (*heap_alloc)(void *user, uint64_t bytes);            /* device malloc: 16-byte aligned, in the space; 0 = exhausted */
+    bool (*heap_free)(void *user, uint64_t address);               /* false: not a heap block */
+    uint64_t (*time_ns)(void *user);                               /* %globaltimer */
+};
+
+struct emu_launch {                            /* everything a launch says; copied by emu_grid_create */
+    uint32_t grid[3], block[3], cluster[3];    /* cluster 1,1,1 when there is none */
+    uint32_t dynamic_shared_bytes;
+    const void *params; uint32_t param_bytes;  /* laid out as the function's .param offsets say */
+    uint64_t param_address;                    /* device address of a copy of params in the space (for cvta.param), or 0 */
+    uint64_t grid_id;
+    uint32_t envreg[32];                       /* %envreg0..31; a cooperative launch passes its workspace in 1 and 2 */
+    bool cooperative;
+    uint32_t n_sm, max_warps_per_sm, sm;       /* %nsmid, %nwarpid, and the compute capability * 10 */
+    uint32_t max_shared_bytes;                 /* per CTA */
+    uint32_t stack_bytes;                      /* cudaLimitStackSize: local memory for calls beyond the static need */
+    uint8_t policy;                            /* enum emu_policy */
+    bool parallel;                             /* several workers run this grid at once: atomics must be host atomics */
+    struct emu_host host;
+};
+
+struct emu_grid;
+struct emu_worker;
+struct emu_cta;
+
+enum status emu_grid_create(struct emu_grid **out, struct emu_kernel *k, const struct emu_launch *launch, struct error *err) MUST_CHECK;
+void emu_grid_free(struct emu_grid *g);
+uint64_t emu_grid_ctas(const struct emu_grid *g);
+
+enum status emu_worker_create(struct emu_worker **out, struct error *err) MUST_CHECK;     /* keeps scratch and recycled CTA memory */
+void emu_worker_free(struct emu_worker *w);
+
+/* CTA number `index` in ctaid order (x fastest), told that it is on SM `smid`. */
+enum status emu_cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_worker *w, uint64_t index, uint32_t smid, struct error *err) MUST_CHECK;
+enum emu_result { EMU_DONE, EMU_YIELD, EMU_BLOCKED, EMU_FAULT };
+/* Runs until every thread has exited (DONE), about `quantum` warp instructions were issued (YIELD), nothing in the CTA can go on by itself
+ * (BLOCKED: all wait at barriers that cannot complete: a deadlock unless a debugger or another CTA of the cluster helps), or a thread faulted. */
+enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *w, int64_t quantum);
+void emu_cta_free(struct emu_cta *cta, struct emu_worker *w);
+
+struct emu_counters { uint64_t thread_insns, warp_insns, ctas; };
+void emu_worker_counters(const struct emu_worker *w, struct emu_counters *out);           /* since the worker was made */
+
+/* The first fault of a worker's last run: code and a report of several lines (kernel, block, thread, instruction, source line, address, nearest
+ * allocation). Valid until the next emu_cta_run on w. */
+struct emu_fault {
+    enum status status;
+    uint32_t ctaid[3], tid[3];
+    char report[1400];
+};
+const struct emu_fault *emu_worker_fault(const struct emu_worker *w);
+/* One line per warp that waits: where and for what. For deadlock reports. */
+void emu_cta_explain(const struct emu_cta *cta, char *buf, size_t n);
+
+const char *emu_isa_name(void);                /* "AVX-512", "AVX2" or "baseline": the lane handlers in use; HEDDLE_ISA overrides */
+
+/* One call for timing, tracing, debugging: execute the next instruction of warp number `warp` of the CTA and say what happened. */
+struct emu_event {
+    const struct ptx_function *function;
+    const struct ptx_insn *insn;               /* the PTX instruction */
+    uint32_t mask;                             /* lanes that executed it */
+    uint8_t space;                             /* enum ptx_space after resolving generic; memory operations only */
+    uint8_t bytes;                             /* per lane; 0 = no memory operation */
+    bool store, atomic;
+    const uint64_t *address;                   /* 32 generic addresses; valid until the next call */
+};
+enum emu_result emu_warp_step(struct emu_cta *cta, struct emu_worker *w, uint32_t warp, struct emu_event *out);
+
+#endif

@@ -1,0 +1,125 @@
+/* The engine's own structures: shared by the files of emu/, seen by nobody else.
+ *
+ * A function is decoded once into an array of 64-byte records (`struct insn`). Registers of a warp are rows in a frame:
+ * 32 lanes side by side, 2, 4, 8 or 16 bytes each (8-bit registers live in 2-byte rows); predicates are 32-bit lane masks.
+ * Constants (immediates, kernel parameters that are read whole, special registers) are rows of the same frame, filled when the
+ * warp starts, so that a handler never asks what kind of operand it has:
+ *
+ *     frame + in->a  ->  32 values of the first source
+ *
+ * A record has two handlers: `full` when all 32 lanes are active and nothing guards it, `masked` for every other case. Inactive lanes
+ * never fault and never change. A handler returns the next record, or NULL when the warp cannot just go on: then it has set
+ * warp->state and warp->next. */
+#ifndef HEDDLE_EMU_ENGINE_H
+#define HEDDLE_EMU_ENGINE_H
+#include "emu/emu.h"
+
+enum { WARP_SIZE = 32 };
+#define FULL_MASK 0xffffffffu
+
+struct insn;
+struct warp;
+struct ctx;
+typedef const struct insn *(*handler)(const struct insn *in, struct warp *w, struct ctx *c);
+
+struct insn {                                  /* one record: a cache line */
+    handler full, masked;
+    uint32_t d, a, b, c;                       /* byte offsets of rows (or masks) in the frame */
+    uint32_t guard;                            /* byte offset of the guard mask; FRAME_TRUE when unguarded */
+    uint32_t guard_flip;                       /* 0, or ~0 for @!p */
+    uint64_t imm;                              /* the handler's own: address offset, immediate, packed small fields, index of an aux table */
+    uint32_t target;                           /* record index of a branch target; otherwise the handler's own */
+    uint32_t ptx;                              /* index of the PTX instruction in the function */
+    uint16_t site;                             /* memory: index of the worker's range cache entry */
+    uint16_t charge;                           /* control records: PTX instructions since the last control record, this one included */
+    uint32_t extra;                            /* the handler's own */
+};
+_Static_assert(sizeof(struct insn) <= 72, "records should stay near a cache line");
+
+enum { FRAME_TRUE = 0 };                       /* offset of the always-true mask: the first word of every frame */
+
+/* A decoded function. Records never change after decoding. */
+struct code {
+    struct insn *insns; uint32_t n_insns;
+    const struct ptx_function *function;
+    uint32_t number;                           /* function number in the image: EMU_CODE_WINDOW + 16 * number */
+    uint32_t frame_bytes;                      /* rows, multiple of 64 */
+    uint32_t const_at, const_bytes;            /* part of the frame that holds constant rows, and its image: */
+    const char *const_image;                   /* copied into the frame when it is entered */
+    uint32_t local_bytes;                      /* local memory of one activation, multiple of 16 */
+    /* parameters and returns: word rows (4 bytes x 32), see decode_call.c */
+    uint32_t param_at, return_at, param_words, return_words;
+    void *aux;                                 /* per-decoder tables (branch targets, vectors, printf ..), arena-owned */
+};
+
+/* Divergence. A warp is a set of splits with disjoint masks; one runs, the others are ready or wait. A join collects the lanes that
+ * reach a reconvergence point until all expected ones are there (or, under ITS, until nothing else in the warp can run). */
+enum split_state { SPLIT_READY, SPLIT_JOIN /* waits in a join */, SPLIT_BARRIER /* CTA barrier */, SPLIT_SYNC /* .sync with member mask */, SPLIT_SLEEP };
+
+enum warp_state {
+    WARP_RUN,          /* go on with w->next under w->mask (the mask may have changed) */
+    WARP_SWITCH,       /* the running split stopped: pick another */
+    WARP_DONE, WARP_FAULT, WARP_YIELD };
+
+struct warp {
+    char *frame;                               /* of the running split's current function; 64-byte aligned */
+    uint32_t mask;                             /* lanes of the running split */
+    const struct insn *next;                   /* where it goes on when no handler holds it */
+    enum warp_state state;
+    const struct code *code;
+    uint32_t exited;                           /* lanes that are gone for good (lanes that never existed included) */
+    uint32_t number;                           /* in the CTA */
+    struct emu_cta *cta;
+    uint32_t carry;                            /* CC.CF, a lane mask */
+    char *local;                               /* local memory of lane 0; lane l at + l * local_stride */
+    uint32_t local_stride;                     /* bytes per lane */
+    uint32_t local_sp;                         /* where the current activation's local memory starts */
+    struct warp_flow *flow;                    /* splits, joins, call stack: emu/flow.c */
+};
+
+struct range_cache { uint64_t lo, hi; bool writable; };   /* last range an access site hit; lo = 1, hi = 0 when empty */
+
+struct ctx {                                   /* one per worker */
+    struct emu_grid *grid;
+    struct emu_cta *cta;
+    const struct emu_space *space;
+    struct range_cache *sites; uint32_t n_sites;
+    uint64_t space_generation;                 /* of the table when sites were filled */
+    int64_t budget;                            /* warp instructions left in this quantum; control records take from it */
+    uint64_t thread_insns, warp_insns;
+    struct emu_fault fault;
+    struct emu_event *event;                   /* filled by memory handlers when not NULL (stepping) */
+    uint64_t event_address[WARP_SIZE];
+    char *shared; uint32_t shared_bytes;       /* of the running CTA */
+    bool parallel;
+};
+
+struct emu_cta {                               /* emu/cta.c */
+    struct emu_grid *grid;
+    uint64_t index;
+    uint32_t ctaid[3], smid;
+    char *shared; uint32_t shared_bytes;
+    struct warp *warps; uint32_t n_warps;
+    struct cta_barrier *barriers;              /* 16 named barriers */
+    uint32_t live_threads;
+    uint32_t next_warp;                        /* round robin */
+    uint32_t cluster_rank;
+};
+
+static inline void *row(const struct warp *w, uint32_t off) { return w->frame + off; }
+static inline uint32_t mask_at(const struct warp *w, uint32_t off) { return *(const uint32_t *)(const void *)(w->frame + off); }
+/* Lanes for which a record executes. */
+static inline uint32_t insn_mask(const struct insn *in, const struct warp *w) { return w->mask & (mask_at(w, in->guard) ^ in->guard_flip); }
+
+/* Stops the warp with a fault: fills ctx->fault with a report for `lane` (status, kernel, block, thread, PTX instruction, source line, what) and returns NULL.
+ * emu/fault.c */
+const struct insn *insn_fault(const struct insn *in, struct warp *w, struct ctx *c, uint32_t lane, enum status st, const char *fmt, ...)
+    __attribute__((format(printf, 6, 7)));
+
+/* ---- decoding: emu/decode.c drives, decode_*.c lower one family each ------------------------------------------------
+ * decode.def has DECODE(OPCODE, function) rows; an opcode without a row, and whatever a decode function refuses, becomes a record that
+ * faults with a located message when executed. */
+struct decoder;                                /* emu/decode.h */
+typedef enum status (*decode_fn)(struct decoder *d, const struct ptx_insn *in);
+
+#endif
