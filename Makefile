@@ -1,0 +1,181 @@
+# Heddle. `make help` lists the targets; scripts/bootstrap lists the packages.
+#
+#   build/heddle            the launcher (runtime/cli and what it needs of the archive)
+#   build/libheddle.so      what is preloaded; its SONAME is libcuda.so.1
+#   build/libheddle_core.a  the same objects, for unit tests and fuzzers
+#   build/shims/            empty libcudart.so.N for machines without a toolkit, and libcuda.so for dlopen
+#
+# Variables: BUILD=dir  WERROR=1  SAN=-fsanitize=..  CC=..  PREFIX=/usr/local  DESTDIR=  FUZZ_SECONDS=10  V=1
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+BUILD ?= build
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 10
+VERSION := 0.1.0
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$@';)
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2
+WARN += $(if $(WERROR),-Werror)
+# Fusing a*b+c would be a wrong result; errno after sqrt() is nobody's business.
+CFLAGS := -std=c11 -O2 -g -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno -pthread -MMD -MP $(WARN) $(SAN)
+CPPFLAGS := -I. -D_GNU_SOURCE -DHEDDLE_VERSION='"$(VERSION)"'
+
+# emu/isa_*.c hold the 32-lane kernels: one object for each level of the host's vector instructions.
+ISA_base := -O3
+ISA_avx2 := -O3 -mavx2 -mfma -mbmi -mbmi2 -mf16c
+ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+
+isa_src := $(wildcard emu/isa_*.c)
+lib_src := $(filter-out $(isa_src),$(wildcard interpose/*.c runtime/*.c runtime/base/*.c timing/*.c emu/*.c ptx/*.c))
+cli_src := $(wildcard runtime/cli/*.c)
+unit_src := $(wildcard tests/unit/test_*.c)
+fuzz_src := $(wildcard tests/fuzz/fuzz_*.c)
+
+obj := $(BUILD)/obj
+lib_obj := $(lib_src:%.c=$(obj)/%.o) \
+           $(foreach isa,base avx2 avx512,$(isa_src:%.c=$(obj)/%.$(isa).o))
+cli_obj := $(cli_src:%.c=$(obj)/%.o)
+cli_lib_obj := $(filter-out $(obj)/runtime/cli/main.o,$(cli_obj))
+units := $(unit_src:tests/unit/%.c=$(BUILD)/tests/%)
+fuzzers := $(fuzz_src:tests/fuzz/%.c=$(BUILD)/tests/%)
+core := $(BUILD)/libheddle_core.a
+cli_core := $(BUILD)/libheddle_cli.a
+
+# Static where the system has it: the library lives in somebody else's process and must not drag libraries in.
+static_or_shared = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a)),-l:lib$(1).a,-l$(1))
+formats = $(call static_or_shared,elf) $(call static_or_shared,lz4) $(call static_or_shared,zstd) $(call static_or_shared,z)
+no_undefined := -Wl,-z,defs
+LIBS = $(formats) $(call static_or_shared,ffi) -lm -lpthread -ldl
+
+.DELETE_ON_ERROR:
+.PHONY: all shims demo check units bench lint docs docs-check asan ubsan tsan fuzz fuzzers install clean help
+
+all: $(BUILD)/heddle $(BUILD)/libheddle.so shims                     ## build the launcher and the library
+
+# ---- objects ----
+
+$(obj)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+define isa_rule
+$(obj)/emu/isa_%.$(1).o: emu/isa_%.c
+	@mkdir -p $$(@D)
+	$$(call say,CC)$$(CC) $$(CPPFLAGS) $$(CFLAGS) $(ISA_$(1)) -DLANE_ISA=$(1) -c $$< -o $$@
+endef
+$(foreach isa,base avx2 avx512,$(eval $(call isa_rule,$(isa))))
+
+# A changed Makefile (flags) or a removed source file rebuilds what depends on it.
+$(lib_obj) $(cli_obj): Makefile
+$(BUILD)/lib_obj.list: FORCE
+	@mkdir -p $(@D); echo '$(lib_obj)' | cmp -s - $@ || echo '$(lib_obj)' > $@
+.PHONY: FORCE
+
+# ---- artefacts ----
+
+$(core): $(lib_obj) $(BUILD)/lib_obj.list
+	$(call say,AR)rm -f $@; ar rcs $@ $(lib_obj)
+
+$(cli_core): $(cli_lib_obj)
+	$(call say,AR)rm -f $@; ar rcs $@ $(cli_lib_obj)
+
+# CI (WERROR=1) insists that every symbol resolves; a half-built tree may still link.
+$(BUILD)/libheddle.so: $(lib_obj) $(BUILD)/lib_obj.list
+	$(call say,LD)$(CC) -shared $(CFLAGS) -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL $(if $(WERROR),$(no_undefined)) \
+	    -o $@ $(lib_obj) $(LIBS)
+
+$(BUILD)/heddle: $(obj)/runtime/cli/main.o $(cli_core) $(core)
+	$(call say,LD)$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
+
+cudart_shims := $(foreach v,11.0 12 13,$(BUILD)/shims/libcudart.so.$(v))
+shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1
+
+# Empty, but with the SONAME and the version node that the loader asks for; the preloaded library has the symbols.
+$(cudart_shims): $(BUILD)/shims/libcudart.so.%: Makefile
+	@mkdir -p $(@D); echo 'libcudart.so.$* { };' > $@.map
+	$(call say,LD)$(CC) -shared -nostdlib -Wl,-soname,libcudart.so.$* -Wl,--version-script,$@.map -o $@ -x c /dev/null && rm $@.map
+
+$(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1:
+	@mkdir -p $(@D); ln -sf ../libheddle.so $@
+
+# ---- demo: a CUDA driver-API program in plain C, its PTX inside ----
+
+$(BUILD)/demo: tests/demo/demo.c tests/demo/demo.ptx $(BUILD)/libheddle.so shims
+	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $< -o $@ -L$(BUILD)/shims -lcuda -lm
+
+demo:                                                                ## run a CUDA program that needs no nvcc
+	@scripts/bootstrap
+	@$(MAKE) --no-print-directory all $(BUILD)/demo
+	$(BUILD)/heddle $(BUILD)/demo
+
+# ---- tests ----
+
+$(BUILD)/tests/test_%: tests/unit/test_%.c $(cli_core) $(core)
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(cli_core) $(core) $$(pkg-config --libs check) $(LIBS)
+
+units: $(units)
+
+check:                                                               ## all tests; the last line counts them
+	@scripts/bootstrap
+	@$(MAKE) --no-print-directory all units $(BUILD)/demo
+	@BUILD=$(BUILD) scripts/check
+
+asan:                                                                ## unit tests under AddressSanitizer
+	@scripts/bootstrap
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SAN='-fsanitize=address -fno-omit-frame-pointer' units
+	@BUILD=$(BUILD)/asan scripts/check units
+
+ubsan:                                                               ## unit tests under UndefinedBehaviorSanitizer
+	@scripts/bootstrap
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/ubsan SAN='-fsanitize=undefined -fno-sanitize-recover=undefined' units
+	@BUILD=$(BUILD)/ubsan scripts/check units
+
+tsan:                                                                ## unit tests under ThreadSanitizer
+	@scripts/bootstrap
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SAN=-fsanitize=thread units
+	@BUILD=$(BUILD)/tsan scripts/check units
+
+$(BUILD)/tests/fuzz_%: tests/fuzz/fuzz_%.c $(core)
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -MF $@.d $< -o $@ $(core) $(LIBS)
+
+fuzzers: $(fuzzers)
+
+fuzz:                                                                ## each fuzzer for FUZZ_SECONDS (needs clang)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=clang SAN='-fsanitize=fuzzer-no-link,address' fuzzers
+	@BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz
+
+bench: all                                                           ## speed: rates, start-up, launch cost, memory
+	@BUILD=$(BUILD) scripts/bench
+
+lint: $(BUILD)/libheddle.so                                          ## floors, exports, sizes, forbidden calls, cppcheck
+	@BUILD=$(BUILD) scripts/lint
+
+docs:                                                                ## regenerate the generated pages
+	@BUILD=$(BUILD) scripts/docs
+
+docs-check:                                                          ## fail when a generated page is not up to date
+	@BUILD=$(BUILD) scripts/docs --check
+
+# ---- the rest ----
+
+install: all                                                         ## install under DESTDIR/PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/heddle/shims
+	install -m 755 $(BUILD)/heddle $(DESTDIR)$(PREFIX)/bin/heddle
+	install -m 755 $(BUILD)/libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/libheddle.so
+	install -m 755 $(cudart_shims) $(DESTDIR)$(PREFIX)/lib/heddle/shims
+	ln -sf ../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/libcuda.so
+	ln -sf ../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/libcuda.so.1
+
+clean:                                                               ## remove the build folder
+	rm -rf $(BUILD)
+
+help:                                                                ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+
+-include $(shell find $(BUILD) -name '*.d' -not -path '*/asan/*' -not -path '*/ubsan/*' -not -path '*/tsan/*' \
+    -not -path '*/fuzz/*' 2>/dev/null)
