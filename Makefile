@@ -44,11 +44,14 @@ fuzzers := $(fuzz_src:tests/fuzz/%.c=$(BUILD)/tests/%)
 core := $(BUILD)/libheddle_core.a
 cli_core := $(BUILD)/libheddle_cli.a
 
-# Static where the system has it: the library lives in somebody else's process and must not drag libraries in.
+# Static where the system has it: the library lives in somebody else's process and must not drag libraries in. Debian's
+# libelf.a is not position-independent, so libelf alone is shared in libheddle.so; the launcher has even that inside.
 static_or_shared = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a)),-l:lib$(1).a,-l$(1))
-formats = $(call static_or_shared,elf) $(call static_or_shared,lz4) $(call static_or_shared,zstd) $(call static_or_shared,z)
+formats = $(call static_or_shared,lz4) $(call static_or_shared,zstd)
+host_libs = $(call static_or_shared,ffi) -lm -lpthread -ldl
+SO_LIBS = -Wl,--as-needed -lelf $(formats) $(host_libs)
+EXE_LIBS = $(call static_or_shared,elf) $(formats) $(call static_or_shared,z) $(host_libs)
 no_undefined := -Wl,-z,defs
-LIBS = $(formats) $(call static_or_shared,ffi) -lm -lpthread -ldl
 
 .DELETE_ON_ERROR:
 .PHONY: all shims demo check units bench lint docs docs-check asan ubsan tsan fuzz fuzzers install clean help
@@ -85,10 +88,10 @@ $(cli_core): $(cli_lib_obj)
 # CI (WERROR=1) insists that every symbol resolves; a half-built tree may still link.
 $(BUILD)/libheddle.so: $(lib_obj) $(BUILD)/lib_obj.list
 	$(call say,LD)$(CC) -shared $(CFLAGS) -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL $(if $(WERROR),$(no_undefined)) \
-	    -o $@ $(lib_obj) $(LIBS)
+	    -o $@ $(lib_obj) $(SO_LIBS)
 
 $(BUILD)/heddle: $(obj)/runtime/cli/main.o $(cli_core) $(core)
-	$(call say,LD)$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD)$(CC) $(CFLAGS) -o $@ $^ $(EXE_LIBS)
 
 cudart_shims := $(foreach v,11.0 12 13,$(BUILD)/shims/libcudart.so.$(v))
 shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1
@@ -115,7 +118,7 @@ demo:                                                                ## run a CU
 
 $(BUILD)/tests/test_%: tests/unit/test_%.c $(cli_core) $(core)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(cli_core) $(core) $$(pkg-config --libs check) $(LIBS)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(cli_core) $(core) $$(pkg-config --libs check) $(EXE_LIBS)
 
 units: $(units)
 
@@ -141,7 +144,7 @@ tsan:                                                                ## unit tes
 
 $(BUILD)/tests/fuzz_%: tests/fuzz/fuzz_%.c $(core)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -MF $@.d $< -o $@ $(core) $(LIBS)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -MF $@.d $< -o $@ $(core) $(EXE_LIBS)
 
 fuzzers: $(fuzzers)
 
