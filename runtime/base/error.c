@@ -52,7 +52,7 @@ const char *status_cuda_name(enum status st) { return row_of(st)->cuda_name; }
 enum status status_from_cu(int cu)
 {
     for (int i = 0; i < ST_COUNT; i++)
-        if (rows[i].cu == cu && rows[i].cu_name)
+        if (rows[i].cu == cu)
             return (enum status)i;
     return ST_UNKNOWN;
 }
@@ -60,7 +60,7 @@ enum status status_from_cu(int cu)
 enum status status_from_cuda(int cuda)
 {
     for (int i = 0; i < ST_COUNT; i++)
-        if (rows[i].cuda == cuda && rows[i].cuda_name)
+        if (rows[i].cuda == cuda)
             return (enum status)i;
     return ST_UNKNOWN;
 }
