@@ -1,0 +1,265 @@
+/* The address space: one reserved range of host addresses, and the table of allocations in it.
+ *
+ * Writers, reports and the runtime's own look-ups take one lock. A kernel's look-up (space_lookup) takes none: entries lie in a
+ * sorted array that is read under a sequence number which is odd while somebody changes it. An array that was outgrown
+ * is kept until the space goes, because a reader may still be looking at it. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "emu/space.h"
+
+struct entry {                                 /* what a reader without the lock sees of a range */
+    uint64_t lo, hi;
+    struct emu_range *range;                   /* only under the lock */
+    bool writable;
+};
+
+struct table {
+    struct table *older;                       /* outgrown, freed with the space */
+    size_t cap, n;
+    struct entry at[];
+};
+
+struct emu_space {
+    struct table *table;
+    uint64_t sequence;                         /* odd while the table changes */
+    uint64_t generation;
+};
+
+/* One lock for all spaces of the process, so that fork can hold it: the child finds the tables whole. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool reserved;
+
+static void fork_prepare(void) { pthread_mutex_lock(&lock); }
+static void fork_done(void) { pthread_mutex_unlock(&lock); }
+
+static enum status reserve(struct error *err)
+{
+    if (reserved)
+        return ST_OK;
+    void *want = (void *)(uintptr_t)EMU_BASE;
+    void *got = mmap(want, EMU_SPAN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != want) {
+        if (got != MAP_FAILED)
+            munmap(got, EMU_SPAN);
+        error_set(err, ST_OUT_OF_MEMORY, "cannot reserve the device address range [0x%llx, 0x%llx)", (unsigned long long)EMU_BASE,
+                  (unsigned long long)(EMU_BASE + EMU_SPAN));
+        error_hint(err, "lift the limit on virtual memory (ulimit -v unlimited); only addresses are reserved, no memory");
+        return ST_OUT_OF_MEMORY;
+    }
+    pthread_atfork(fork_prepare, fork_done, fork_done);
+    reserved = true;
+    return ST_OK;
+}
+
+static struct table *table_new(size_t cap)
+{
+    struct table *t = calloc(1, sizeof *t + cap * sizeof t->at[0]);
+    if (t)
+        t->cap = cap;
+    return t;
+}
+
+enum status emu_space_create(struct emu_space **out, struct error *err)
+{
+    *out = NULL;
+    pthread_mutex_lock(&lock);
+    enum status st = reserve(err);
+    pthread_mutex_unlock(&lock);
+    if (st != ST_OK)
+        return st;
+    struct emu_space *s = calloc(1, sizeof *s);
+    if (s)
+        s->table = table_new(64);
+    if (!s || !s->table) {
+        free(s);
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory for the allocation table");
+    }
+    s->generation = 1;
+    *out = s;
+    return ST_OK;
+}
+
+void emu_space_free(struct emu_space *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->table->n; i++)
+        free(s->table->at[i].range);
+    for (struct table *t = s->table, *older; t; t = older) {
+        older = t->older;
+        free(t);
+    }
+    free(s);
+}
+
+/* Index of the first entry that ends after address, n when none does. Under the lock. */
+static size_t place_of(const struct table *t, uint64_t address)
+{
+    size_t lo = 0, hi = t->n;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (t->at[mid].hi > address)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+/* Every field that a reader may see is written as an atomic, so that a torn look is only ever a look to be repeated. */
+static void entry_store(struct entry *to, const struct entry *from)
+{
+    __atomic_store_n(&to->lo, from->lo, __ATOMIC_RELAXED);
+    __atomic_store_n(&to->hi, from->hi, __ATOMIC_RELAXED);
+    __atomic_store_n(&to->writable, from->writable, __ATOMIC_RELAXED);
+    to->range = from->range;
+}
+
+static void change_begin(struct emu_space *s)
+{
+    __atomic_store_n(&s->sequence, s->sequence + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void change_end(struct emu_space *s)
+{
+    __atomic_store_n(&s->sequence, s->sequence + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&s->generation, s->generation + 1, __ATOMIC_RELEASE);
+}
+
+/* Makes room for one more entry. The old array stays readable. */
+static bool grow(struct emu_space *s)
+{
+    struct table *old = s->table;
+    if (old->n < old->cap)
+        return true;
+    struct table *t = table_new(2 * old->cap);
+    if (!t)
+        return false;
+    memcpy(t->at, old->at, old->n * sizeof old->at[0]);
+    t->n = old->n;
+    t->older = old;
+    __atomic_store_n(&s->table, t, __ATOMIC_RELEASE);
+    return true;
+}
+
+static enum status add_locked(struct emu_space *s, const struct emu_range *r, struct error *err)
+{
+    size_t i = place_of(s->table, r->lo);
+    if (i < s->table->n && s->table->at[i].lo < r->hi) {
+        const struct emu_range *o = s->table->at[i].range;
+        return error_set(err, ST_INVALID_VALUE, "range [0x%llx, 0x%llx) overlaps %s [0x%llx, 0x%llx)", (unsigned long long)r->lo,
+                         (unsigned long long)r->hi, o->what, (unsigned long long)o->lo, (unsigned long long)o->hi);
+    }
+    struct emu_range *copy = malloc(sizeof *copy);
+    if (!copy || !grow(s)) {
+        free(copy);
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory for the allocation table");
+    }
+    *copy = *r;
+    copy->what[sizeof copy->what - 1] = 0;
+    struct table *t = s->table;
+    change_begin(s);
+    for (size_t k = t->n; k > i; k--)
+        entry_store(&t->at[k], &t->at[k - 1]);
+    entry_store(&t->at[i], &(struct entry){ r->lo, r->hi, copy, !r->read_only });
+    __atomic_store_n(&t->n, t->n + 1, __ATOMIC_RELAXED);
+    change_end(s);
+    return ST_OK;
+}
+
+enum status emu_space_add(struct emu_space *s, const struct emu_range *r, struct error *err)
+{
+    if (r->lo >= r->hi)
+        return error_set(err, ST_INVALID_VALUE, "empty range [0x%llx, 0x%llx)", (unsigned long long)r->lo, (unsigned long long)r->hi);
+    pthread_mutex_lock(&lock);
+    enum status st = add_locked(s, r, err);
+    pthread_mutex_unlock(&lock);
+    return st;
+}
+
+bool emu_space_remove(struct emu_space *s, uint64_t lo, struct emu_range *was)
+{
+    pthread_mutex_lock(&lock);
+    struct table *t = s->table;
+    size_t i = place_of(t, lo);
+    bool there = i < t->n && t->at[i].lo == lo;
+    if (there) {
+        struct emu_range *r = t->at[i].range;
+        change_begin(s);
+        for (size_t k = i; k + 1 < t->n; k++)
+            entry_store(&t->at[k], &t->at[k + 1]);
+        __atomic_store_n(&t->n, t->n - 1, __ATOMIC_RELAXED);
+        change_end(s);
+        if (was)
+            *was = *r;
+        free(r);
+    }
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
+bool emu_space_find(const struct emu_space *s, uint64_t address, struct emu_range *out)
+{
+    pthread_mutex_lock(&lock);
+    const struct table *t = s->table;
+    size_t i = place_of(t, address);
+    bool there = i < t->n && t->at[i].lo <= address;
+    if (there && out)
+        *out = *t->at[i].range;
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
+bool emu_space_nearest(const struct emu_space *s, uint64_t address, struct emu_range *out)
+{
+    pthread_mutex_lock(&lock);
+    const struct table *t = s->table;
+    size_t i = place_of(t, address), best = i;
+    if (i == t->n || (i > 0 && t->at[i].lo > address && address - (t->at[i - 1].hi - 1) <= t->at[i].lo - address))
+        best = i - 1;                          /* wraps when the table is empty, and is not used then */
+    bool any = t->n > 0;
+    if (any)
+        *out = *t->at[best].range;
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+
+uint64_t emu_space_generation(const struct emu_space *s) { return __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE); }
+
+bool space_lookup(const struct emu_space *s, uint64_t address, struct range_cache *out)
+{
+    for (;;) {
+        uint64_t seq = __atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE);
+        if (seq & 1) {
+            sched_yield();
+            continue;
+        }
+        const struct table *t = __atomic_load_n(&s->table, __ATOMIC_ACQUIRE);
+        size_t lo = 0, hi = __atomic_load_n(&t->n, __ATOMIC_RELAXED), n = hi;
+        while (lo < hi) {
+            size_t mid = (lo + hi) / 2;
+            if (__atomic_load_n(&t->at[mid].hi, __ATOMIC_RELAXED) > address)
+                hi = mid;
+            else
+                lo = mid + 1;
+        }
+        struct range_cache r = { 1, 0, false };
+        if (lo < n) {
+            const struct entry *e = &t->at[lo];
+            r = (struct range_cache){ __atomic_load_n(&e->lo, __ATOMIC_RELAXED), __atomic_load_n(&e->hi, __ATOMIC_RELAXED),
+                                      __atomic_load_n(&e->writable, __ATOMIC_RELAXED) };
+        }
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&s->sequence, __ATOMIC_RELAXED) != seq)
+            continue;
+        bool there = r.lo <= address && address < r.hi;
+        if (there)
+            *out = r;
+        return there;
+    }
+}
