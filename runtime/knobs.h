@@ -1,0 +1,40 @@
+/* The values of runtime/knobs.def and how a process gets them. */
+#ifndef HEDDLE_RUNTIME_KNOBS_H
+#define HEDDLE_RUNTIME_KNOBS_H
+#include "runtime/base/settings.h"
+
+struct knobs {
+#define KNOB(name, type, ...) KNOB_FIELD_##type name;
+#include "runtime/knobs.def"
+#undef KNOB
+};
+
+enum {
+#define KNOB(name, ...) KNOB_ID_##name,
+#include "runtime/knobs.def"
+#undef KNOB
+    KNOB_COUNT
+};
+
+enum knob_log { KNOB_LOG_ERROR, KNOB_LOG_WARN, KNOB_LOG_INFO, KNOB_LOG_DEBUG };    /* the words of `log`, as enum log_level */
+
+/* A set of settings over the table, with its own storage. Large: static or on the heap. */
+struct knob_set {
+    struct knobs values;
+    char origins[KNOB_COUNT][KNOB_ORIGIN_BYTES];
+    struct settings settings;
+};
+
+/* Points the parts at each other and gives every value its default. */
+void knobs_init(struct knob_set *k);
+/* Adds the layers below the command line: ./heddle.conf and the environment's HEDDLE_OPTS. */
+enum status knobs_load(struct knob_set *k, struct error *err) MUST_CHECK;
+/* What the library does at start: takes what the launcher resolved (environment HEDDLE_SETTINGS), or, preloaded by hand,
+ * knobs_load. On an error the values set so far stay, so the caller may report it and go on. */
+enum status knobs_library(struct knob_set *k, struct error *err) MUST_CHECK;
+
+#define KNOBS_ENV_OPTIONS "HEDDLE_OPTS"            /* for users */
+#define KNOBS_ENV_SETTINGS "HEDDLE_SETTINGS"       /* from launcher to library: lines for settings_text */
+#define KNOBS_CONF_FILE "heddle.conf"
+
+#endif
