@@ -1,0 +1,22 @@
+/* How the launcher learns that the library was loaded into the program, or into one of its children, and whether CUDA was called.
+ *
+ * The launcher owns a page of shared memory and names it in the environment as /proc/PID/fd/N, so that the program inherits no
+ * descriptor. The library maps the page when it is loaded. Counters only grow; any number of processes may add to them. */
+#ifndef HEDDLE_BASE_HELLO_H
+#define HEDDLE_BASE_HELLO_H
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define HELLO_ENV "HEDDLE_HELLO"
+#define HELLO_MAGIC 0x6F6C6C6568646568u        /* "hedhello" */
+
+struct hello_page {
+    uint64_t magic;
+    atomic_uint loaded;        /* processes in which the library's constructor ran */
+    atomic_uint cuda_calls;    /* of them, how many called CUDA */
+};
+
+/* Library side. To be called at the first CUDA call of the process; cheap when repeated; any thread. */
+void hello_cuda_called(void);
+
+#endif
