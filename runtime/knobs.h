@@ -3,7 +3,7 @@
 #define HEDDLE_RUNTIME_KNOBS_H
 #include "runtime/base/settings.h"
 
-struct knobs {
+struct rt_knobs {
 #define KNOB(name, type, ...) KNOB_FIELD_##type name;
 #include "runtime/knobs.def"
 #undef KNOB
@@ -20,7 +20,7 @@ enum knob_log { KNOB_LOG_ERROR, KNOB_LOG_WARN, KNOB_LOG_INFO, KNOB_LOG_DEBUG }; 
 
 /* A set of settings over the table, with its own storage. Large: static or on the heap. */
 struct knob_set {
-    struct knobs values;
+    struct rt_knobs values;
     char origins[KNOB_COUNT][KNOB_ORIGIN_BYTES];
     struct settings settings;
 };
@@ -32,6 +32,10 @@ enum status knobs_load(struct knob_set *k, struct error *err) MUST_CHECK;
 /* What the library does at start: takes what the launcher resolved (environment HEDDLE_SETTINGS), or, preloaded by hand,
  * knobs_load. On an error the values set so far stay, so the caller may report it and go on. */
 enum status knobs_library(struct knob_set *k, struct error *err) MUST_CHECK;
+
+/* The library's own values: read at the first call, then constant; any thread. Wrong settings are reported in the log, which is
+ * pointed where log and log-file say on the way. */
+const struct rt_knobs *rt_knobs(void);
 
 #define KNOBS_ENV_OPTIONS "HEDDLE_OPTS"            /* for users */
 #define KNOBS_ENV_SETTINGS "HEDDLE_SETTINGS"       /* from launcher to library: lines for settings_text */

@@ -1,7 +1,3 @@
-#include <stdio.h>
+#include "runtime/cli/cli.h"
 
-int main(void)
-{
-    puts("heddle " HEDDLE_VERSION);
-    return 0;
-}
+int main(int argc, char **argv) { return cli_main(argc, argv); }

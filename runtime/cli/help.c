@@ -1,0 +1,118 @@
+/* `heddle help` and `heddle config`: pages made from the table of knobs and the table of verbs. */
+#include "runtime/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void print_option(FILE *f, const struct knob *k)
+{
+    char option[64], left[96];
+    knob_option(k, option, sizeof option);
+    const char *shorthand = strcmp(k->name, "quiet") == 0 ? "-q, " : strcmp(k->name, "verbose") == 0 ? "-v, " : "    ";
+    const char *value = k->type == KNOB_TYPE_BOOL ? "" : k->type == KNOB_TYPE_INT ? "=N" : k->type == KNOB_TYPE_BYTES ? "=BYTES"
+                        : k->type == KNOB_TYPE_CHOICE ? "=WORD" : *k->unit == 'p' ? "=PATH" : "=NAME";
+    snprintf(left, sizeof left, "%s--%s%s", shorthand, option, value);
+    fprintf(f, "  %-22s %s", left, k->help);
+    if (k->type == KNOB_TYPE_CHOICE)
+        fprintf(f, ": %s", k->unit);
+    if (k->type != KNOB_TYPE_BOOL && *k->standard)
+        fprintf(f, " (%s)", k->standard);
+    fputc('\n', f);
+}
+
+static void print_overview(struct cli *c, FILE *f)
+{
+    const char *b = bold(f), *p = plain(f);
+    fprintf(f, "%sheddle%s [VERB] [OPTIONS] PROGRAM [ARGS]\n\nRuns an unmodified CUDA program on a machine without a GPU.\n\n", b, p);
+    fprintf(f, "%sVerbs%s\n", b, p);
+    for (const struct verb *v = cli_verbs; v->name; v++)
+        fprintf(f, "  %-8s %s\n", v->name, v->summary);
+    fprintf(f, "\n%sOptions%s\n", b, p);
+    for (size_t i = 0; i < c->knobs.settings.n; i++)
+        print_option(f, &c->knobs.settings.rows[i]);
+    fprintf(f, "  %-22s %s\n  %-22s %s\n", "-h, --help", "this page", "-V, --version", "the version");
+    fprintf(f, "\n%sSettings%s are taken from, each overriding those before: defaults, ./%s (lines `name = value`),\n"
+               "the environment variable %s (options as above), the command line.\n", b, p, KNOBS_CONF_FILE, KNOBS_ENV_OPTIONS);
+    fprintf(f, "\n%sExit status%s: the program's; 125 when Heddle fails, 126 when the program cannot be executed, 127 when it is not\n"
+               "found. A program that a signal ends ends heddle the same way.\n", b, p);
+    fprintf(f, "\n%sExamples%s\n  nvcc -O2 vectorAdd.cu -o vectorAdd\n  heddle ./vectorAdd\n  heddle --gpu=a100 --threads=4 ./app args\n"
+               "  heddle info ./app\n", b, p);
+}
+
+static void print_knob(struct cli *c, size_t i)
+{
+    const struct knob *k = &c->knobs.settings.rows[i];
+    char option[64], value[KNOB_TEXT_BYTES];
+    knob_option(k, option, sizeof option);
+    printf("%s%s%s: %s\n\n", bold(stdout), option, plain(stdout), k->help);
+    if (k->type == KNOB_TYPE_CHOICE)
+        printf("  one of      %s\n", k->unit);
+    else if (*k->unit)
+        printf("  unit        %s\n", k->unit);
+    if (k->type == KNOB_TYPE_INT || k->type == KNOB_TYPE_BYTES)
+        printf("  range       %lld to %lld\n", (long long)k->min, (long long)k->max);
+    printf("  default     %s\n", *k->standard ? k->standard : "(empty)");
+    settings_print(&c->knobs.settings, i, value, sizeof value);
+    printf("  now         %s   (%s)\n", *value ? value : "(empty)", c->knobs.origins[i]);
+    printf("  option      --%s%s\n  in a file   %s = %s\n", option, k->type == KNOB_TYPE_BOOL ? "" : "=...", option,
+           *k->standard ? k->standard : "...");
+}
+
+int verb_help(struct cli *c, int argc, char **argv)
+{
+    if (argc == 0) {
+        print_overview(c, stdout);
+        return 0;
+    }
+    const char *topic = argv[0] + strspn(argv[0], "-");
+    const char *nearest = NULL;
+    unsigned near = 1 + (unsigned)strlen(topic) / 3;
+    for (const struct verb *v = cli_verbs; v->name; v++) {
+        if (strcmp(v->name, topic) == 0) {
+            printf("%sheddle %s%s %s\n\n%s\n", bold(stdout), v->name, plain(stdout), v->syntax, v->summary);
+            return 0;
+        }
+        unsigned d = text_distance(v->name, topic);
+        if (d <= near) {
+            near = d;
+            nearest = v->name;
+        }
+    }
+    int i = settings_find(&c->knobs.settings, topic);
+    if (i >= 0) {
+        print_knob(c, (size_t)i);
+        return 0;
+    }
+    char option[64];
+    int knob = settings_nearest(&c->knobs.settings, topic);
+    say_error("no help on '%s'", topic);
+    if (nearest || knob >= 0)
+        say_hint("heddle help %s", nearest ? nearest : knob_option(&c->knobs.settings.rows[knob], option, sizeof option));
+    return EXIT_OWN_FAILURE;
+}
+
+int verb_config(struct cli *c, int argc, char **argv)
+{
+    if (argc > 0 && strcmp(argv[0], "--show") == 0) {
+        int at = 1;
+        bool ended;
+        if (!cli_options(c, argc, argv, &at, &ended))
+            return EXIT_OWN_FAILURE;
+    } else if (argc > 0) {
+        say_error("heddle config knows --show only, not '%s'", argv[0]);
+        return EXIT_OWN_FAILURE;
+    }
+    printf("%s%-12s %-24s %-10s %s%s\n", bold(stdout), "setting", "value", "unit", "origin", plain(stdout));
+    for (size_t i = 0; i < c->knobs.settings.n; i++) {
+        const struct knob *k = &c->knobs.settings.rows[i];
+        char option[64], value[KNOB_TEXT_BYTES];
+        settings_print(&c->knobs.settings, i, value, sizeof value);
+        printf("%-12s %-24s %-10s %s\n", knob_option(k, option, sizeof option), *value ? value : "\"\"",
+               k->type == KNOB_TYPE_CHOICE || !*k->unit ? "-" : k->unit, c->knobs.origins[i]);
+    }
+    if (c->load_error.status != ST_OK) {
+        say_status(&c->load_error);
+        return EXIT_OWN_FAILURE;
+    }
+    return 0;
+}

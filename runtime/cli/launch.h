@@ -1,0 +1,13 @@
+/* Runs a program as a child such that stdin, stdout, stderr, signals, job control and exit status pass through. */
+#ifndef HEDDLE_CLI_LAUNCH_H
+#define HEDDLE_CLI_LAUNCH_H
+#include <stdbool.h>
+
+struct child_end { int wait_status; int exec_errno; };     /* exec_errno != 0: it never ran */
+
+/* path: with a slash. argv ends with NULL; environ is the child's. False: no process could be made (errno). */
+bool child_run(const char *path, char **argv, struct child_end *end);
+/* Ends the launcher as the child ended: with its exit status, or by the same signal. */
+int child_pass_on(int wait_status);
+
+#endif
