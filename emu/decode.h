@@ -35,6 +35,8 @@ void decode_says_can_wait(struct decoder *d);
 void decode_says_ordered(struct decoder *d);
 /* True when the register is read nowhere in the function (an atom whose result is unused is a red). */
 bool decode_is_dead(const struct decoder *d, const struct ptx_operand *o);
+/* ld.param and st.param of a function's own parameters and of calls: emu/decode_call.c. *handled: false when it is no such access. */
+enum status decode_call_param(struct decoder *d, const struct ptx_insn *in, bool *handled);
 /* "not emulated yet: ..." : the record that faults when reached. Always returns ST_OK unless out of memory. */
 enum status decode_unsupported(struct decoder *d, const struct ptx_insn *in, const char *why);
 

@@ -1,0 +1,15 @@
+/* What the decoders of memory instructions share. */
+#ifndef HEDDLE_EMU_DECODE_MEM_H
+#define HEDDLE_EMU_DECODE_MEM_H
+#include "emu/decode.h"
+#include "emu/mem.h"
+
+/* An address operand: fields for a record. */
+struct mem_address { enum mem_space space; enum mem_form form; uint32_t row; int64_t offset; bool read_only; };
+/* named: the space that the instruction names, or GENERIC. */
+struct mem_address decode_mem_address(struct decoder *d, const struct ptx_operand *o, enum ptx_space named);
+
+enum mem_kind decode_mem_kind(enum ptx_type t);
+bool decode_is_entry_param(const struct decoder *d, int32_t sym);    /* sym is a parameter of this entry function */
+
+#endif

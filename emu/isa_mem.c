@@ -1,0 +1,357 @@
+/* Fast loads and stores: compiled once per ISA level of the host (LANE_ISA).
+ *
+ * A handler is a load or store with a constant space, address form, element kind and vector length. It tries, in this order: lanes side by
+ * side in memory, one address for all lanes, any addresses inside the range that this site hit last. Everything else, and every
+ * access while stepping, goes to mem_lanes. The functions below are always inlined into the handlers, so that their parameters are constants. */
+#include <string.h>
+
+#include "emu/mem.h"
+
+#define PASTE_(a, b) a##_##b
+#define PASTE(a, b) PASTE_(a, b)
+#define INLINE static inline __attribute__((always_inline))
+
+#if defined(__AVX512F__)
+#define VEC_BYTES 64
+#elif defined(__AVX2__)
+#define VEC_BYTES 32
+#else
+#define VEC_BYTES 16
+#endif
+typedef uint64_t v64 __attribute__((vector_size(VEC_BYTES), may_alias));
+typedef uint32_t v32 __attribute__((vector_size(VEC_BYTES), may_alias));
+enum { N64 = VEC_BYTES / 8, N32 = VEC_BYTES / 4 };
+
+typedef uint8_t m8 __attribute__((may_alias));
+typedef int8_t ms8 __attribute__((may_alias));
+typedef uint16_t m16 __attribute__((may_alias));
+typedef int16_t ms16 __attribute__((may_alias));
+typedef uint32_t m32 __attribute__((may_alias));
+typedef uint64_t m64 __attribute__((may_alias));
+typedef struct { uint64_t x[2]; } __attribute__((may_alias)) m128;
+
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- address rows ------------------------------------------------------------------------------------------------ */
+
+INLINE bool any64(v64 x)
+{
+    uint64_t r = 0;
+    for (int i = 0; i < N64; i++)
+        r |= x[i];
+    return r != 0;
+}
+
+/* Whether lane l holds at[0] + l * step for all l. */
+INLINE bool affine64(const uint64_t *at, uint64_t step)
+{
+    const v64 *v = (const v64 *)(const void *)at;
+    v64 want, bad = { 0 };
+    for (int i = 0; i < N64; i++)
+        want[i] = (uint64_t)i;
+    want = want * (uint32_t)step + at[0];
+    for (int k = 0; k < WARP_SIZE / N64; k++) {
+        bad |= v[k] ^ want;
+        want += step * N64;
+    }
+    return !any64(bad);
+}
+
+INLINE bool affine32(const uint32_t *at, uint32_t step)
+{
+    const v32 *v = (const v32 *)(const void *)at;
+    v32 want, bad = { 0 };
+    for (int i = 0; i < N32; i++)
+        want[i] = (uint32_t)i;
+    want = want * step + at[0];
+    for (int k = 0; k < WARP_SIZE / N32; k++) {
+        bad |= v[k] ^ want;
+        want += step * N32;
+    }
+    return !any64((v64)bad);
+}
+
+/* Three shapes of an address row: side by side (step = access size), the same, anything. */
+enum shape { SHAPE_ANY, SHAPE_SAME, SHAPE_DENSE };
+
+INLINE enum shape shape_of(const struct warp *w, const struct insn *in, unsigned form, unsigned bytes)
+{
+    if (form == MEM_FIXED)
+        return SHAPE_SAME;
+    if (form == MEM_ROW32) {
+        const uint32_t *a = row(w, in->a);
+        return a[1] - a[0] == bytes ? (affine32(a, bytes) ? SHAPE_DENSE : SHAPE_ANY)
+             : a[1] == a[0] && affine32(a, 0) ? SHAPE_SAME : SHAPE_ANY;
+    }
+    const uint64_t *a = row(w, in->a);
+    return a[1] - a[0] == bytes ? (affine64(a, bytes) ? SHAPE_DENSE : SHAPE_ANY)
+         : a[1] == a[0] && affine64(a, 0) ? SHAPE_SAME : SHAPE_ANY;
+}
+
+/* Address of a lane as its space counts it: 64 bits for global, an offset for shared and local. */
+INLINE uint64_t address_of(const struct warp *w, const struct insn *in, unsigned space, unsigned form, uint32_t lane)
+{
+    uint64_t x = form == MEM_FIXED ? in->imm
+               : form == MEM_ROW32 ? ((const uint32_t *)row(w, in->a))[lane] + in->imm : ((const uint64_t *)row(w, in->a))[lane] + in->imm;
+    if (space == MEM_LOCAL && form == MEM_FIXED)
+        x += w->local_sp;
+    return space == MEM_GLOBAL ? x : (uint32_t)x;
+}
+
+/* Where offset 0 of a space is, and how many bytes are there. For global: the site's last range. */
+struct window { char *base; uint64_t lo, bytes; size_t lane_stride; };
+
+INLINE struct window window_of(const struct warp *w, const struct ctx *c, const struct insn *in, unsigned space, bool store)
+{
+    if (space == MEM_SHARED)
+        return (struct window){ c->shared, 0, c->shared_bytes, 0 };
+    if (space == MEM_LOCAL)
+        return (struct window){ w->local, 0, w->local_stride, w->local_stride };
+    const struct range_cache *r = &c->sites[in->site];
+    if (store && !r->writable)
+        return (struct window){ NULL, 0, 0, 0 };
+    return (struct window){ NULL, r->lo, r->hi > r->lo ? r->hi - r->lo : 0, 0 };
+}
+
+INLINE bool holds(const struct window *o, uint64_t address, uint64_t bytes)
+{
+    return o->bytes >= bytes && address - o->lo <= o->bytes - bytes;
+}
+
+INLINE char *pointer(const struct window *o, uint64_t address, uint32_t lane)
+{
+    return o->base + lane * o->lane_stride + address;
+}
+
+/* ---- one element, and 32 of them ---------------------------------------------------------------------------------- */
+
+INLINE void get(void *to, uint32_t lane, const void *from, uint32_t i, unsigned kind)
+{
+    switch (kind) {
+    case MEM_U8: ((m16 *)to)[lane] = ((const m8 *)from)[i]; break;
+    case MEM_S8: ((ms16 *)to)[lane] = ((const ms8 *)from)[i]; break;
+    case MEM_16: ((m16 *)to)[lane] = ((const m16 *)from)[i]; break;
+    case MEM_32: ((m32 *)to)[lane] = ((const m32 *)from)[i]; break;
+    case MEM_64: ((m64 *)to)[lane] = ((const m64 *)from)[i]; break;
+    default: ((m128 *)to)[lane] = ((const m128 *)from)[i]; break;
+    }
+}
+
+INLINE void put(void *to, uint32_t i, const void *from, uint32_t lane, unsigned kind)
+{
+    switch (kind) {
+    case MEM_U8: case MEM_S8: ((m8 *)to)[i] = (m8)((const m16 *)from)[lane]; break;
+    case MEM_16: ((m16 *)to)[i] = ((const m16 *)from)[lane]; break;
+    case MEM_32: ((m32 *)to)[i] = ((const m32 *)from)[lane]; break;
+    case MEM_64: ((m64 *)to)[i] = ((const m64 *)from)[lane]; break;
+    default: ((m128 *)to)[i] = ((const m128 *)from)[lane]; break;
+    }
+}
+
+INLINE void rows_of(const struct warp *w, const struct insn *in, unsigned vec, char *rows[4])
+{
+    rows[0] = row(w, in->d);
+    if (vec > 1)
+        rows[1] = row(w, in->b);
+    if (vec > 2) {
+        rows[2] = row(w, in->c);
+        rows[3] = row(w, in->target);
+    }
+}
+
+/* Lane l's elements at p + l * vec: the rows are the columns of that matrix. Rows and memory never overlap. */
+INLINE void get_dense(char *const rows[4], const char *p, unsigned kind, unsigned vec)
+{
+    char *restrict r0 = rows[0];
+    const char *restrict m = p;
+    if (vec == 1) {
+        for (uint32_t l = 0; l < WARP_SIZE; l++)
+            get(r0, l, m, l, kind);
+    } else if (vec == 2) {
+        char *restrict r1 = rows[1];
+        for (uint32_t l = 0; l < WARP_SIZE; l++) {
+            get(r0, l, m, 2 * l, kind);
+            get(r1, l, m, 2 * l + 1, kind);
+        }
+    } else {
+        char *restrict r1 = rows[1], *restrict r2 = rows[2], *restrict r3 = rows[3];
+        for (uint32_t l = 0; l < WARP_SIZE; l++) {
+            get(r0, l, m, 4 * l, kind);
+            get(r1, l, m, 4 * l + 1, kind);
+            get(r2, l, m, 4 * l + 2, kind);
+            get(r3, l, m, 4 * l + 3, kind);
+        }
+    }
+}
+
+INLINE void put_dense(char *const rows[4], char *p, unsigned kind, unsigned vec)
+{
+    const char *restrict r0 = rows[0];
+    char *restrict m = p;
+    if (vec == 1) {
+        for (uint32_t l = 0; l < WARP_SIZE; l++)
+            put(m, l, r0, l, kind);
+    } else if (vec == 2) {
+        const char *restrict r1 = rows[1];
+        for (uint32_t l = 0; l < WARP_SIZE; l++) {
+            put(m, 2 * l, r0, l, kind);
+            put(m, 2 * l + 1, r1, l, kind);
+        }
+    } else {
+        const char *restrict r1 = rows[1], *restrict r2 = rows[2], *restrict r3 = rows[3];
+        for (uint32_t l = 0; l < WARP_SIZE; l++) {
+            put(m, 4 * l, r0, l, kind);
+            put(m, 4 * l + 1, r1, l, kind);
+            put(m, 4 * l + 2, r2, l, kind);
+            put(m, 4 * l + 3, r3, l, kind);
+        }
+    }
+}
+
+/* The same elements into every lane. */
+INLINE void get_same(char *const rows[4], const char *p, unsigned kind, unsigned vec)
+{
+    for (unsigned v = 0; v < vec; v++) {
+        m128 one[1];
+        get(one, 0, p, v, kind);
+        char *restrict r = rows[v];
+        for (uint32_t l = 0; l < WARP_SIZE; l++)
+            switch (kind) {
+            case MEM_U8: case MEM_S8: case MEM_16: ((m16 *)r)[l] = *(m16 *)one; break;
+            case MEM_32: ((m32 *)r)[l] = *(m32 *)one; break;
+            case MEM_64: ((m64 *)r)[l] = *(m64 *)one; break;
+            default: ((m128 *)r)[l] = one[0]; break;
+            }
+    }
+}
+
+/* ---- handlers ------------------------------------------------------------------------------------------------------ */
+
+/* Whether every lane of mask lies in the window and is aligned. */
+INLINE bool all_inside(const struct warp *w, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned bytes)
+{
+    if (o->bytes < bytes)
+        return false;
+    uint64_t limit = o->bytes - bytes;
+    if (space != MEM_GLOBAL) {                 /* 32 bits a lane are enough, and twice as fast */
+        uint32_t out = 0, low = 0, lim = limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
+        for (uint32_t l = 0; l < WARP_SIZE; l++) {
+            uint32_t x = (uint32_t)address_of(w, in, space, form, l);
+            out |= x > lim ? 1 : 0;
+            low |= x;
+        }
+        return !out && !(low & (bytes - 1));
+    }
+    uint64_t out = 0, low = 0;
+    for (uint32_t l = 0; l < WARP_SIZE; l++) {
+        uint64_t x = address_of(w, in, space, form, l);
+        out |= x - o->lo > limit ? 1 : 0;
+        low |= x;
+    }
+    return !out && !(low & (bytes - 1));
+}
+
+INLINE void move_lanes(struct warp *w, const struct insn *in, const struct window *o, uint32_t mask, unsigned space, unsigned form, unsigned kind, unsigned vec,
+                       bool store, bool full)
+{
+    char *rows[4];
+    rows_of(w, in, vec, rows);
+    for (uint32_t m = mask, l = 0; full ? l < WARP_SIZE : m != 0; l++, m &= m - 1) {
+        uint32_t lane = full ? l : (uint32_t)__builtin_ctz(m);
+        char *p = pointer(o, address_of(w, in, space, form, lane), lane);
+        for (unsigned v = 0; v < vec; v++)
+            if (store)
+                put(p, v, rows[v], lane, kind);
+            else
+                get(rows[v], lane, p, v, kind);
+    }
+}
+
+INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct ctx *c, unsigned space, unsigned form, unsigned kind,
+                                   unsigned vec, bool store)
+{
+    unsigned bytes = mem_kind_bytes(kind) * vec;
+    if (UNLIKELY(c->event != NULL))
+        return mem_lanes(in, w, c);
+    struct window o = window_of(w, c, in, space, store);
+    enum shape shape = shape_of(w, in, form, bytes);
+    uint64_t first = address_of(w, in, space, form, 0);
+    char *rows[4];
+    rows_of(w, in, vec, rows);
+    if (shape == SHAPE_DENSE && space != MEM_LOCAL) {
+        if (UNLIKELY(!holds(&o, first, (uint64_t)bytes * WARP_SIZE) || (first & (bytes - 1))))
+            return mem_lanes(in, w, c);
+        if (store)
+            put_dense(rows, pointer(&o, first, 0), kind, vec);
+        else
+            get_dense(rows, pointer(&o, first, 0), kind, vec);
+        return in + 1;
+    }
+    if (shape == SHAPE_SAME) {
+        if (UNLIKELY(!holds(&o, first, bytes) || (first & (bytes - 1))))
+            return mem_lanes(in, w, c);
+        if (space == MEM_LOCAL) {
+            for (uint32_t l = 0; l < WARP_SIZE; l++)
+                for (unsigned v = 0; v < vec; v++)
+                    if (store)
+                        put(pointer(&o, first, l), v, rows[v], l, kind);
+                    else
+                        get(rows[v], l, pointer(&o, first, l), v, kind);
+        } else if (store) {                    /* the highest lane wins */
+            for (unsigned v = 0; v < vec; v++)
+                put(pointer(&o, first, 0), v, rows[v], WARP_SIZE - 1, kind);
+        } else {
+            get_same(rows, pointer(&o, first, 0), kind, vec);
+        }
+        return in + 1;
+    }
+    if (UNLIKELY(!all_inside(w, in, &o, space, form, bytes)))
+        return mem_lanes(in, w, c);
+    move_lanes(w, in, &o, FULL_MASK, space, form, kind, vec, store, true);
+    return in + 1;
+}
+
+INLINE const struct insn *run_masked(const struct insn *in, struct warp *w, struct ctx *c, unsigned space, unsigned form, unsigned kind,
+                                     unsigned vec, bool store)
+{
+    unsigned bytes = mem_kind_bytes(kind) * vec;
+    uint32_t mask = insn_mask(in, w);
+    if (mask == FULL_MASK)
+        return run_full(in, w, c, space, form, kind, vec, store);
+    if (UNLIKELY(c->event != NULL))
+        return mem_lanes(in, w, c);
+    struct window o = window_of(w, c, in, space, store);
+    bool good = true;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        uint64_t x = address_of(w, in, space, form, (uint32_t)__builtin_ctz(m));
+        good &= holds(&o, x, bytes) & !(x & (bytes - 1));
+    }
+    if (UNLIKELY(!good))
+        return mem_lanes(in, w, c);
+    move_lanes(w, in, &o, mask, space, form, kind, vec, store, false);
+    return in + 1;
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------ */
+
+/* Everything that has a fast handler: X(load or store, space, form, kind, vector length, log2 of it). */
+#define VECTORS(X, s, sp, f)  X(s, sp, f, MEM_32, 2, 1) X(s, sp, f, MEM_32, 4, 2) X(s, sp, f, MEM_64, 2, 1)
+#define SCALARS(X, s, sp, f)  X(s, sp, f, MEM_U8, 1, 0) X(s, sp, f, MEM_16, 1, 0) X(s, sp, f, MEM_32, 1, 0) X(s, sp, f, MEM_64, 1, 0)
+#define FORMS(X, s, sp) \
+    SCALARS(X, s, sp, MEM_ROW64) VECTORS(X, s, sp, MEM_ROW64) SCALARS(X, s, sp, MEM_FIXED) VECTORS(X, s, sp, MEM_FIXED)
+#define SHORT(X, s, sp)       SCALARS(X, s, sp, MEM_ROW32) VECTORS(X, s, sp, MEM_ROW32)
+#define SPACES(X, s)          FORMS(X, s, MEM_GLOBAL) FORMS(X, s, MEM_SHARED) SHORT(X, s, MEM_SHARED) FORMS(X, s, MEM_LOCAL) SHORT(X, s, MEM_LOCAL)
+#define ALL(X) SPACES(X, 0) SPACES(X, 1) \
+    X(0, MEM_GLOBAL, MEM_ROW64, MEM_S8, 1, 0) X(0, MEM_SHARED, MEM_ROW64, MEM_S8, 1, 0) X(0, MEM_SHARED, MEM_ROW32, MEM_S8, 1, 0)
+
+#define DEFINE(s, sp, f, k, v, lv)                                                                                   \
+    static const struct insn *full_##s##_##sp##_##f##_##k##_##v(const struct insn *in, struct warp *w, struct ctx *c)    \
+    { return run_full(in, w, c, sp, f, k, v, s); }                                                                       \
+    static const struct insn *masked_##s##_##sp##_##f##_##k##_##v(const struct insn *in, struct warp *w, struct ctx *c)  \
+    { return run_masked(in, w, c, sp, f, k, v, s); }
+ALL(DEFINE)
+
+#define ENTRY(s, sp, f, k, v, lv) \
+    [s][sp][f][k][lv] = { full_##s##_##sp##_##f##_##k##_##v, masked_##s##_##sp##_##f##_##k##_##v },
+extern const mem_table PASTE(mem_table, LANE_ISA);
+const mem_table PASTE(mem_table, LANE_ISA) = { ALL(ENTRY) };

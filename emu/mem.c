@@ -1,0 +1,326 @@
+/* Memory accesses lane by lane: every check, exact faults, stepping events. The fast handlers (emu/isa_mem.c) end here when
+ * something is not as they hoped. */
+#include <stdio.h>
+#include <string.h>
+
+#include "emu/isa.h"
+#include "emu/mem.h"
+#include "emu/space.h"
+
+#define CLUSTER_SHIFT 24                       /* shared::cluster address of rank r: + (r << 24) */
+
+static const char *const space_names[] = { "global", "shared", "local", "generic", "param" };
+static const uint8_t space_ptx[] = { PTX_SPACE_GLOBAL, PTX_SPACE_SHARED, PTX_SPACE_LOCAL, PTX_SPACE_GENERIC, PTX_SPACE_PARAM };
+
+/* ---- faults ---------------------------------------------------------------------------------------------------- */
+
+static void describe_nearest(const struct ctx *c, uint64_t address, unsigned bytes, char *buf, size_t n)
+{
+    struct emu_range r;
+    if (address < EMU_BASE || address - EMU_BASE >= EMU_SPAN) {
+        if (!c->space || !emu_space_find(c->space, address, &r)) {
+            snprintf(buf, n, address < 4096 ? "a null pointer, or an offset from one" : "not a device address");
+            return;
+        }
+    }
+    if (!c->space || !emu_space_nearest(c->space, address, &r)) {
+        snprintf(buf, n, "there is no allocation at all");
+        return;
+    }
+    unsigned long long lo = r.lo, hi = r.hi, size = hi - lo;
+    if (address >= r.hi)
+        snprintf(buf, n, "0x%llx is %llu bytes after the end of %s [0x%llx, 0x%llx), %llu bytes", (unsigned long long)address,
+                 (unsigned long long)(address - r.hi), r.what, lo, hi, size);
+    else if (address < r.lo)
+        snprintf(buf, n, "0x%llx is %llu bytes before the start of %s [0x%llx, 0x%llx), %llu bytes", (unsigned long long)address,
+                 (unsigned long long)(r.lo - address), r.what, lo, hi, size);
+    else
+        snprintf(buf, n, "the last %llu bytes lie after the end of %s [0x%llx, 0x%llx), %llu bytes",
+                 (unsigned long long)(address + bytes - r.hi), r.what, lo, hi, size);
+}
+
+static const char *verb(uint32_t extra)
+{
+    return extra & MEM_ATOMIC ? "atomic on" : extra & MEM_STORE ? "store of" : "load of";
+}
+
+static void fault(const struct insn *in, struct warp *w, struct ctx *c, uint32_t lane, enum status st, unsigned space, uint64_t address,
+                  unsigned bytes, const char *why)
+{
+    insn_fault(in, w, c, lane, st, "%s %u bytes at %s address 0x%llx: %s", verb(in->extra), bytes, space_names[space],
+               (unsigned long long)address, why);
+}
+
+/* ---- addresses -------------------------------------------------------------------------------------------------- */
+
+void mem_sites_flush(struct ctx *c)
+{
+    for (uint32_t i = 0; i < c->n_sites; i++)
+        c->sites[i] = (struct range_cache){ 1, 0, false };
+}
+
+static bool in_range(const struct range_cache *r, uint64_t address, unsigned bytes)
+{
+    return address >= r->lo && address < r->hi && r->hi - address >= bytes;
+}
+
+/* Finds the range of a device address through the site's cache. */
+static bool lookup(const struct insn *in, struct ctx *c, uint64_t address, unsigned bytes, struct range_cache **out)
+{
+    struct range_cache *site = &c->sites[in->site];
+    uint64_t generation = emu_space_generation(c->space);
+    if (generation != c->space_generation) {
+        mem_sites_flush(c);
+        c->space_generation = generation;
+    }
+    *out = site;
+    if (in_range(site, address, bytes))
+        return true;
+    return space_lookup(c->space, address, site) && in_range(site, address, bytes);
+}
+
+struct lane_access { const struct insn *in; struct warp *w; struct ctx *c; uint32_t lane; unsigned bytes; uint64_t address, generic; unsigned space; };
+
+/* Shared: an offset in the CTA's own memory, with or without its rank in the cluster. */
+static char *at_shared(struct lane_access *a)
+{
+    uint32_t off = (uint32_t)a->address;
+    if (off >> CLUSTER_SHIFT && off >> CLUSTER_SHIFT == a->c->cta->cluster_rank)
+        off &= (1u << CLUSTER_SHIFT) - 1;
+    a->generic = EMU_SHARED_WINDOW + ((uint64_t)a->c->cta->cluster_rank << CLUSTER_SHIFT) + off;
+    if ((uint64_t)off + a->bytes <= a->c->shared_bytes)
+        return a->c->shared + off;
+    char why[100];
+    snprintf(why, sizeof why, "the block has %u bytes of shared memory", a->c->shared_bytes);
+    fault(a->in, a->w, a->c, a->lane, ST_ILLEGAL_ADDRESS, MEM_SHARED, off, a->bytes, why);
+    return NULL;
+}
+
+static char *at_local(struct lane_access *a)
+{
+    uint32_t off = (uint32_t)a->address;
+    a->generic = EMU_LOCAL_WINDOW + off;
+    if ((uint64_t)off + a->bytes <= a->w->local_stride)
+        return a->w->local + (size_t)a->lane * a->w->local_stride + off;
+    char why[100];
+    snprintf(why, sizeof why, "the thread has %u bytes of local memory", a->w->local_stride);
+    fault(a->in, a->w, a->c, a->lane, ST_ILLEGAL_ADDRESS, MEM_LOCAL, off, a->bytes, why);
+    return NULL;
+}
+
+static char *at_global(struct lane_access *a)
+{
+    struct range_cache *r;
+    a->generic = a->address;
+    if (!lookup(a->in, a->c, a->address, a->bytes, &r)) {
+        char why[400];
+        describe_nearest(a->c, a->address, a->bytes, why, sizeof why);
+        fault(a->in, a->w, a->c, a->lane, ST_ILLEGAL_ADDRESS, a->space, a->address, a->bytes, why);
+        return NULL;
+    }
+    if ((a->in->extra & (MEM_STORE | MEM_ATOMIC)) && !r->writable) {
+        fault(a->in, a->w, a->c, a->lane, ST_ILLEGAL_ADDRESS, a->space, a->address, a->bytes, "this memory is read-only for kernels");
+        return NULL;
+    }
+    return (char *)(uintptr_t)a->address;
+}
+
+static char *at_generic(struct lane_access *a)
+{
+    if (a->address - EMU_SHARED_WINDOW < EMU_WINDOW_BYTES) {
+        a->space = MEM_SHARED;
+        return at_shared(a);
+    }
+    if (a->address - EMU_LOCAL_WINDOW < EMU_WINDOW_BYTES) {
+        a->space = MEM_LOCAL;
+        if (!(a->in->extra & MEM_ATOMIC))
+            return at_local(a);
+        fault(a->in, a->w, a->c, a->lane, ST_INVALID_ADDRESS_SPACE, MEM_GENERIC, a->address, a->bytes, "atomics need global or shared memory, and this is local");
+        return NULL;
+    }
+    char *p = at_global(a);
+    a->space = MEM_GLOBAL;
+    return p;
+}
+
+/* Parameters of the kernel with an address that is computed: an offset in the parameter block. */
+static char *at_param(struct lane_access *a)
+{
+    const struct emu_launch *launch = &a->c->grid->launch;
+    uint32_t n = launch->param_bytes;
+    a->generic = launch->param_address ? launch->param_address + a->address : a->address;
+    if (a->address < n && n - a->address >= a->bytes)
+        return (char *)(uintptr_t)launch->params + a->address;      /* only ever loaded from: decode sees to it */
+    if (a->address >= EMU_BASE)
+        return at_global(a);
+    char why[100];
+    snprintf(why, sizeof why, "the kernel has %u bytes of parameters", n);
+    fault(a->in, a->w, a->c, a->lane, ST_ILLEGAL_ADDRESS, MEM_PARAM, a->address, a->bytes, why);
+    return NULL;
+}
+
+static char *(*const at_space[])(struct lane_access *) = { at_global, at_shared, at_local, at_generic, at_param };
+
+static uint64_t lane_address(const struct insn *in, const struct warp *w, uint32_t lane, int64_t offset)
+{
+    switch (MEM_FORM(in->extra)) {
+    case MEM_ROW64: return ((const uint64_t *)row(w, in->a))[lane] + (uint64_t)offset;
+    case MEM_ROW32: return (uint32_t)(((const uint32_t *)row(w, in->a))[lane] + (uint64_t)offset);
+    default: return (uint64_t)offset + (MEM_SPACE(in->extra) == MEM_LOCAL ? w->local_sp : 0);
+    }
+}
+
+bool mem_resolve(const struct insn *in, struct warp *w, struct ctx *c, uint32_t mask, unsigned bytes, char *at[WARP_SIZE])
+{
+    bool wide = MEM_LOGVEC(in->extra) == 3;
+    int64_t offset = wide ? ((const struct mem_wide *)(uintptr_t)in->imm)->offset : (int64_t)in->imm;
+    unsigned space = MEM_SPACE(in->extra);
+    struct lane_access a = { .in = in, .w = w, .c = c, .bytes = bytes };
+    for (uint32_t m = mask; m; m &= m - 1) {
+        a.lane = (uint32_t)__builtin_ctz(m);
+        a.address = lane_address(in, w, a.lane, offset);
+        a.space = space;
+        if (a.address & (bytes - 1)) {
+            char why[64];
+            snprintf(why, sizeof why, "not a multiple of %u", bytes);
+            fault(in, w, c, a.lane, ST_MISALIGNED_ADDRESS, space, a.address, bytes, why);
+            return false;
+        }
+        if (!(at[a.lane] = at_space[space](&a)))
+            return false;
+        if (c->event)
+            c->event_address[a.lane] = a.generic;
+    }
+    if (c->event) {
+        c->event->space = space_ptx[a.space];
+        c->event->bytes = (uint8_t)bytes;
+        c->event->store = (in->extra & MEM_STORE) != 0;
+        c->event->atomic = (in->extra & MEM_ATOMIC) != 0;
+        c->event->address = c->event_address;
+    }
+    return true;
+}
+
+char *mem_at(struct warp *w, struct ctx *c, uint32_t lane, uint64_t address, bool store, uint64_t *room)
+{
+    if (address - EMU_SHARED_WINDOW < EMU_WINDOW_BYTES) {
+        uint32_t off = (uint32_t)address & ((1u << CLUSTER_SHIFT) - 1);
+        *room = off < c->shared_bytes ? c->shared_bytes - off : 0;
+        return *room ? c->shared + off : NULL;
+    }
+    if (address - EMU_LOCAL_WINDOW < EMU_WINDOW_BYTES) {
+        uint32_t off = (uint32_t)address;
+        *room = off < w->local_stride ? w->local_stride - off : 0;
+        return *room ? w->local + (size_t)lane * w->local_stride + off : NULL;
+    }
+    struct range_cache r;
+    if (!space_lookup(c->space, address, &r) || (store && !r.writable))
+        return NULL;
+    *room = r.hi - address;
+    return (char *)(uintptr_t)address;
+}
+
+/* ---- loads and stores -------------------------------------------------------------------------------------------- */
+
+typedef long long m128 __attribute__((vector_size(16), may_alias));
+
+/* One access of a lane. Up to 16 bytes move at once, so that other threads never see half of a value (programs
+ * rely on that for ld.relaxed.v2.u64 and the like); 32 bytes in two halves. */
+static void move(void *to, const void *from, unsigned bytes)
+{
+    switch (bytes) {
+    case 1: memcpy(to, from, 1); break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    case 8: memcpy(to, from, 8); break;
+    case 16: *(volatile m128 *)to = *(const volatile m128 *)from; break;
+    default:
+        for (unsigned i = 0; i < bytes; i += 16)
+            ((volatile m128 *)to)[i / 16] = ((const volatile m128 *)from)[i / 16];
+    }
+}
+
+static void rows_of(const struct insn *in, uint32_t rows[8])
+{
+    if (MEM_LOGVEC(in->extra) == 3) {
+        memcpy(rows, ((const struct mem_wide *)(uintptr_t)in->imm)->rows, 8 * sizeof rows[0]);
+    } else {
+        rows[0] = in->d;
+        rows[1] = in->b;
+        rows[2] = in->c;
+        rows[3] = in->target;
+    }
+}
+
+static void load_lane(char *frame, const uint32_t *rows, uint32_t lane, unsigned kind, unsigned vec, const char *from)
+{
+    unsigned bytes = mem_kind_bytes(kind), width = mem_row_bytes(kind);
+    _Alignas(16) char buf[128];
+    move(buf, from, bytes * vec);
+    for (unsigned v = 0; v < vec; v++) {
+        char *to = frame + rows[v] + (size_t)lane * width;
+        if (kind == MEM_U8 || kind == MEM_S8) {
+            int16_t x = kind == MEM_S8 ? (int16_t)(int8_t)buf[v] : (int16_t)(uint8_t)buf[v];
+            memcpy(to, &x, 2);
+        } else {
+            memcpy(to, buf + v * bytes, bytes);
+        }
+    }
+}
+
+static void store_lane(const char *frame, const uint32_t *rows, uint32_t lane, unsigned kind, unsigned vec, char *to)
+{
+    unsigned bytes = mem_kind_bytes(kind), width = mem_row_bytes(kind);
+    _Alignas(16) char buf[128];
+    for (unsigned v = 0; v < vec; v++)
+        memcpy(buf + v * bytes, frame + rows[v] + (size_t)lane * width, bytes);
+    move(to, buf, bytes * vec);
+}
+
+const struct insn *mem_lanes(const struct insn *in, struct warp *w, struct ctx *c)
+{
+    char *at[WARP_SIZE];
+    uint32_t mask = insn_mask(in, w), rows[8];
+    unsigned kind = MEM_KIND(in->extra), vec = 1u << MEM_LOGVEC(in->extra);
+    if (!mem_resolve(in, w, c, mask, mem_access_bytes(in->extra), at))
+        return NULL;
+    rows_of(in, rows);
+    if (in->extra & MEM_STORE) {
+        for (uint32_t m = mask; m; m &= m - 1)
+            store_lane(w->frame, rows, (uint32_t)__builtin_ctz(m), kind, vec, at[__builtin_ctz(m)]);
+    } else {
+        for (uint32_t m = mask; m; m &= m - 1)
+            load_lane(w->frame, rows, (uint32_t)__builtin_ctz(m), kind, vec, at[__builtin_ctz(m)]);
+    }
+    return in + 1;
+}
+
+const struct insn *mem_param(const struct insn *in, struct warp *w, struct ctx *c)
+{
+    const struct emu_launch *launch = &c->grid->launch;
+    unsigned kind = MEM_KIND(in->extra), bytes = mem_kind_bytes(kind);
+    if (c->event || in->imm >= launch->param_bytes || launch->param_bytes - in->imm < bytes || insn_mask(in, w) != FULL_MASK)
+        return mem_lanes(in, w, c);
+    char *to = row(w, in->d);
+    load_lane(w->frame, &in->d, 0, kind, 1, (const char *)launch->params + in->imm);
+    for (unsigned have = mem_row_bytes(kind); have < WARP_SIZE * mem_row_bytes(kind); have *= 2)
+        memcpy(to + have, to, have);
+    return in + 1;
+}
+
+struct mem_handlers mem_handlers_of(uint32_t extra)
+{
+    static const mem_table *const tables[] = { &mem_table_base, &mem_table_avx2, &mem_table_avx512 };
+    struct mem_handlers lanes = { mem_lanes, mem_lanes };
+    unsigned space = MEM_SPACE(extra), logvec = MEM_LOGVEC(extra);
+    if (space == MEM_PARAM && MEM_FORM(extra) == MEM_FIXED && !logvec)
+        return (struct mem_handlers){ mem_param, mem_param };
+    if (space == MEM_PARAM || logvec > 2)
+        return lanes;
+    if (logvec && (extra & MEM_STRONG))        /* a vector moves as one value: see move() */
+        return lanes;
+    if (space == MEM_GENERIC)                  /* no window is ever in a range cache, so the global handler misses and comes here */
+        space = MEM_GLOBAL;
+    struct mem_handlers h = (*tables[isa_level()])[(extra & MEM_STORE) != 0][space][MEM_FORM(extra)][MEM_KIND(extra)][logvec];
+    return h.full ? h : lanes;
+}

@@ -1,0 +1,58 @@
+/* Loads, stores and atomics: what the files of the memory side share.
+ *
+ * A memory record: a = address row, imm = offset (int64_t) or the whole address, d b c target = data rows (a vector has up to
+ * four; a .v8 keeps them in a struct mem_wide that imm points at), extra = MEM_* fields below, site = range cache.
+ *
+ * Two layers. emu/isa_mem.c has the fast handlers, one per (space, address form, size, vector), which know contiguous and
+ * uniform addresses; whatever they cannot prove harmless they hand to mem_lanes (emu/mem.c), which takes lane by lane, checks
+ * everything, reports faults exactly and fills stepping events. */
+#ifndef HEDDLE_EMU_MEM_H
+#define HEDDLE_EMU_MEM_H
+#include "emu/engine.h"
+
+enum mem_space { MEM_GLOBAL, MEM_SHARED, MEM_LOCAL, MEM_GENERIC, MEM_PARAM };    /* const is global that decode keeps from being stored to */
+enum mem_form { MEM_ROW64, MEM_ROW32, MEM_FIXED };                               /* address row of 8 or 4 bytes a lane; no row, imm is all */
+enum mem_kind { MEM_U8, MEM_S8, MEM_16, MEM_32, MEM_64, MEM_128, MEM_KINDS };    /* element in memory; rows hold 2 2 2 4 8 16 bytes a lane */
+
+/* Fields of insn.extra. */
+#define MEM_KIND(x)   ((x) & 7u)
+#define MEM_LOGVEC(x) ((x) >> 3 & 3u)
+#define MEM_SPACE(x)  ((x) >> 5 & 7u)
+#define MEM_FORM(x)   ((x) >> 8 & 3u)
+#define MEM_STORE     (1u << 10)
+#define MEM_STRONG    (1u << 11)               /* volatile, relaxed, acquire, release, mmio */
+#define MEM_ATOMIC    (1u << 12)
+#define MEM_EXTRA(kind, logvec, space, form, flags) \
+    ((uint32_t)(kind) | (uint32_t)(logvec) << 3 | (uint32_t)(space) << 5 | (uint32_t)(form) << 8 | (uint32_t)(flags))
+
+struct mem_wide { int64_t offset; uint32_t rows[8]; };   /* .v8 */
+
+static inline unsigned mem_kind_bytes(unsigned kind) { return kind < MEM_16 ? 1 : 1u << (kind - 1); }
+static inline unsigned mem_row_bytes(unsigned kind) { return kind < MEM_16 ? 2 : 1u << (kind - 1); }
+static inline unsigned mem_access_bytes(uint32_t extra) { return mem_kind_bytes(MEM_KIND(extra)) << MEM_LOGVEC(extra); }
+
+/* Turns the lanes of mask into host pointers and returns true; or faults and returns false. bytes is the size and alignment of the whole
+ * access per lane. addr receives the addresses as the record's space counts them. Fills the stepping event. Lanes outside mask are untouched. */
+bool mem_resolve(const struct insn *in, struct warp *w, struct ctx *c, uint32_t mask, unsigned bytes, char *at[WARP_SIZE]);
+
+/* Load of a kernel parameter at a fixed offset. */
+const struct insn *mem_param(const struct insn *in, struct warp *w, struct ctx *c);
+/* The load or store of any record, lane by lane; full and masked form. */
+const struct insn *mem_lanes(const struct insn *in, struct warp *w, struct ctx *c);
+
+/* One checked access of n bytes from generic address `address` as lane `lane` sees it (device built-ins): host pointer, and in *room how many bytes may be
+ * touched from there. NULL: no such memory (nothing is reported). */
+char *mem_at(struct warp *w, struct ctx *c, uint32_t lane, uint64_t address, bool store, uint64_t *room);
+
+/* Empties the range caches: after a range went away. */
+void mem_sites_flush(struct ctx *c);
+
+struct mem_handlers { handler full, masked; };
+/* The fast handlers for a load or store with these fields, or mem_lanes. */
+struct mem_handlers mem_handlers_of(uint32_t extra);
+
+/* Tables of emu/isa_mem.c, one per ISA level: [store][space 0..2][form][kind][log vector]; NULL where there is no fast handler. */
+typedef struct mem_handlers mem_table[2][3][3][MEM_KINDS][3];
+extern const mem_table mem_table_base, mem_table_avx2, mem_table_avx512;
+
+#endif
