@@ -7,8 +7,6 @@
 #include "emu/mem.h"
 #include "emu/space.h"
 
-#define CLUSTER_SHIFT 24                       /* shared::cluster address of rank r: + (r << 24) */
-
 static const char *const space_names[] = { "global", "shared", "local", "generic", "param" };
 static const uint8_t space_ptx[] = { PTX_SPACE_GLOBAL, PTX_SPACE_SHARED, PTX_SPACE_LOCAL, PTX_SPACE_GENERIC, PTX_SPACE_PARAM };
 
@@ -86,7 +84,7 @@ static char *at_shared(struct lane_access *a)
 {
     uint32_t off = (uint32_t)a->address;
     if (off >> CLUSTER_SHIFT && off >> CLUSTER_SHIFT == a->c->cta->cluster_rank)
-        off &= (1u << CLUSTER_SHIFT) - 1;
+        off &= CLUSTER_MASK;
     a->generic = EMU_SHARED_WINDOW + ((uint64_t)a->c->cta->cluster_rank << CLUSTER_SHIFT) + off;
     if ((uint64_t)off + a->bytes <= a->c->shared_bytes)
         return a->c->shared + off;
@@ -204,7 +202,7 @@ bool mem_resolve(const struct insn *in, struct warp *w, struct ctx *c, uint32_t 
 char *mem_at(struct warp *w, struct ctx *c, uint32_t lane, uint64_t address, bool store, uint64_t *room)
 {
     if (address - EMU_SHARED_WINDOW < EMU_WINDOW_BYTES) {
-        uint32_t off = (uint32_t)address & ((1u << CLUSTER_SHIFT) - 1);
+        uint32_t off = (uint32_t)address & CLUSTER_MASK;
         *room = off < c->shared_bytes ? c->shared_bytes - off : 0;
         return *room ? c->shared + off : NULL;
     }

@@ -1,0 +1,82 @@
+/* Address conversion (cvta), address queries (isspacep, istypep), fences. */
+#include "emu/mem_addr.h"
+#include "emu/mem.h"
+
+/* d = expression of the lane's value x, in the lanes that execute. */
+#define EACH(name, expression)                                                            \
+    const struct insn *name(const struct insn *in, struct warp *w, struct ctx *c)         \
+    {                                                                                     \
+        (void)c;                                                                          \
+        uint32_t mask = insn_mask(in, w);                                                 \
+        uint64_t *d = row(w, in->d);                                                      \
+        const uint64_t *a = row(w, in->a);                                                \
+        for (uint32_t l = 0; l < WARP_SIZE; l++) {                                        \
+            uint64_t x = a[l];                                                            \
+            x = (expression);                                                             \
+            d[l] = mask >> l & 1 ? x : d[l];                                              \
+        }                                                                                 \
+        return in + 1;                                                                    \
+    }
+
+/* A shared address without a rank is the block's own; its generic address has the rank. */
+static uint64_t rank_bits(const struct ctx *c) { return (uint64_t)c->cta->cluster_rank << CLUSTER_SHIFT; }
+
+static uint64_t shared_of_generic(uint64_t x, uint64_t rank)
+{
+    uint64_t off = (uint32_t)x;
+    return (off & ~(uint64_t)CLUSTER_MASK) == rank ? off & CLUSTER_MASK : off;
+}
+
+EACH(addr_copy, x)
+EACH(addr_add, x + in->imm)
+EACH(addr_from_shared, EMU_SHARED_WINDOW + ((uint32_t)x > CLUSTER_MASK ? (uint32_t)x : (uint32_t)x + rank_bits(c)))
+EACH(addr_from_param, x + c->grid->launch.param_address)
+EACH(addr_to_shared, shared_of_generic(x, rank_bits(c)))
+EACH(addr_to_local, (uint32_t)x)
+EACH(addr_to_param, x - c->grid->launch.param_address)
+
+static bool listed(const struct addr_ranges *r, uint64_t x)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (x >= r->at[i].lo && x < r->at[i].hi)
+            return true;
+    return false;
+}
+
+static bool in_window(uint64_t x, uint64_t window) { return x - window < EMU_WINDOW_BYTES; }
+
+static bool query(const struct insn *in, const struct ctx *c, uint64_t x)
+{
+    const struct addr_ranges *r = (const struct addr_ranges *)(uintptr_t)in->imm;
+    const struct emu_launch *launch = &c->grid->launch;
+    switch ((enum addr_query)in->extra) {
+    case ADDR_SHARED: return in_window(x, EMU_SHARED_WINDOW);
+    case ADDR_SHARED_CTA: return in_window(x, EMU_SHARED_WINDOW) && ((uint32_t)x & ~CLUSTER_MASK) == rank_bits(c);
+    case ADDR_LOCAL: return in_window(x, EMU_LOCAL_WINDOW);
+    case ADDR_PARAM: return launch->param_address && x - launch->param_address < launch->param_bytes;
+    case ADDR_GLOBAL: return !in_window(x, EMU_SHARED_WINDOW) && !in_window(x, EMU_LOCAL_WINDOW) && !listed(r, x);
+    case ADDR_LISTED: break;
+    }
+    return listed(r, x);
+}
+
+const struct insn *addr_query(const struct insn *in, struct warp *w, struct ctx *c)
+{
+    uint32_t mask = insn_mask(in, w), yes = 0;
+    const uint64_t *a = row(w, in->a);
+    for (uint32_t m = mask; m; m &= m - 1) {
+        uint32_t l = (uint32_t)__builtin_ctz(m);
+        yes |= (uint32_t)query(in, c, a[l]) << l;
+    }
+    uint32_t *d = row(w, in->d);
+    *d = (*d & ~mask) | yes;
+    return in + 1;
+}
+
+const struct insn *addr_fence(const struct insn *in, struct warp *w, struct ctx *c)
+{
+    (void)w;
+    (void)c;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return in + 1;
+}
