@@ -88,7 +88,7 @@ static enum status emit(struct decoder *d, const struct mem_address *a, uint32_t
 {
     struct mem_handlers h = mem_handlers_of(extra);
     struct mem_wide *wide = NULL;
-    if (MEM_LOGVEC(extra) == 3) {
+    if (extra & MEM_WIDE) {
         if (!(wide = decode_aux(d, sizeof *wide)))
             return ST_OUT_OF_MEMORY;
         wide->offset = a->offset;
@@ -129,7 +129,7 @@ static enum status access(struct decoder *d, const struct ptx_insn *in, bool sto
         decode_says_can_wait(d);
         decode_says_ordered(d);
     }
-    uint32_t flags = (store ? MEM_STORE : 0) | (strong ? MEM_STRONG : 0);
+    uint32_t flags = (store ? MEM_STORE : 0) | (strong ? MEM_STRONG : 0) | (n == 8 ? MEM_WIDE : 0);
     return emit(d, &a, MEM_EXTRA(kind, log2_of(n), a.space, a.form, flags), rows);
 }
 

@@ -170,7 +170,7 @@ static uint64_t lane_address(const struct insn *in, const struct warp *w, uint32
 
 bool mem_resolve(const struct insn *in, struct warp *w, struct ctx *c, uint32_t mask, unsigned bytes, char *at[WARP_SIZE])
 {
-    bool wide = MEM_LOGVEC(in->extra) == 3;
+    bool wide = (in->extra & MEM_WIDE) != 0;
     int64_t offset = wide ? ((const struct mem_wide *)(uintptr_t)in->imm)->offset : (int64_t)in->imm;
     unsigned space = MEM_SPACE(in->extra);
     struct lane_access a = { .in = in, .w = w, .c = c, .bytes = bytes };
@@ -240,7 +240,7 @@ static void move(void *to, const void *from, unsigned bytes)
 
 static void rows_of(const struct insn *in, uint32_t rows[8])
 {
-    if (MEM_LOGVEC(in->extra) == 3) {
+    if (in->extra & MEM_WIDE) {
         memcpy(rows, ((const struct mem_wide *)(uintptr_t)in->imm)->rows, 8 * sizeof rows[0]);
     } else {
         rows[0] = in->d;

@@ -26,10 +26,11 @@ enum { CLUSTER_SHIFT = 24 };
 #define MEM_STORE     (1u << 10)
 #define MEM_STRONG    (1u << 11)               /* volatile, relaxed, acquire, release, mmio */
 #define MEM_ATOMIC    (1u << 12)
+#define MEM_WIDE      (1u << 13)               /* imm points at a struct mem_wide: .v8, and vector atomics */
 #define MEM_EXTRA(kind, logvec, space, form, flags) \
     ((uint32_t)(kind) | (uint32_t)(logvec) << 3 | (uint32_t)(space) << 5 | (uint32_t)(form) << 8 | (uint32_t)(flags))
 
-struct mem_wide { int64_t offset; uint32_t rows[8]; };   /* .v8 */
+struct mem_wide { int64_t offset; uint32_t rows[8], operands[8]; };
 
 static inline unsigned mem_kind_bytes(unsigned kind) { return kind < MEM_16 ? 1 : 1u << (kind - 1); }
 static inline unsigned mem_row_bytes(unsigned kind) { return kind < MEM_16 ? 2 : 1u << (kind - 1); }
