@@ -1,5 +1,6 @@
 #include "ptx/cubin.h"
 
+#include <gelf.h>
 #include <libelf.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,7 +40,7 @@ static enum status bad(struct error *err, const char *what)
     return error_set(err, ST_INVALID_IMAGE, "the cubin cannot be read: %s", what);
 }
 
-static unsigned arch_of(const Elf64_Ehdr *e)
+static unsigned arch_of(const GElf_Ehdr *e)
 {
     /* ELF ABI 8 (CUDA 13) moved the number; earlier ones had it in the low byte. */
     return e->e_ident[EI_ABIVERSION] >= 8 ? (e->e_flags >> 8) & 0xFFFF : e->e_flags & 0xFF;
@@ -61,23 +62,23 @@ static bool symbol_at(struct reader *r, size_t i, Elf64_Sym *sym, const char **n
 }
 
 /* Calls fn for each section: a cubin has a handful per kernel. */
-static bool each_section(struct reader *r, bool (*fn)(struct reader *, const Elf64_Shdr *, const char *name, const Elf_Data *))
+static bool each_section(struct reader *r, bool (*fn)(struct reader *, const GElf_Shdr *, const char *name, const Elf_Data *))
 {
     for (Elf_Scn *s = NULL; (s = elf_nextscn(r->elf, s));) {
-        const Elf64_Shdr *h = elf64_getshdr(s);
-        const char *name = h ? elf_strptr(r->elf, r->names, h->sh_name) : NULL;
+        GElf_Shdr h;                           /* a copy: the image need not be aligned */
+        const char *name = gelf_getshdr(s, &h) ? elf_strptr(r->elf, r->names, h.sh_name) : NULL;
         if (!name)
             continue;
-        const Elf_Data *d = h->sh_type == SHT_NOBITS ? NULL : elf_rawdata(s, NULL);
+        const Elf_Data *d = h.sh_type == SHT_NOBITS ? NULL : elf_rawdata(s, NULL);
         if (d && !d->d_buf)
             d = NULL;
-        if (!fn(r, h, name, d))
+        if (!fn(r, &h, name, d))
             return false;
     }
     return true;
 }
 
-static bool take_symbols(struct reader *r, const Elf64_Shdr *h, const char *name, const Elf_Data *d)
+static bool take_symbols(struct reader *r, const GElf_Shdr *h, const char *name, const Elf_Data *d)
 {
     (void)name;
     if (h->sh_type == SHT_SYMTAB && d && !r->symbol_bytes) {
@@ -147,7 +148,7 @@ static const char *after(const char *s, const char *prefix)
     return strncmp(s, prefix, n) == 0 ? s + n : NULL;
 }
 
-static bool take_section(struct reader *r, const Elf64_Shdr *h, const char *name, const Elf_Data *d)
+static bool take_section(struct reader *r, const GElf_Shdr *h, const char *name, const Elf_Data *d)
 {
     struct cubin_kernel *k;
     if ((k = kernel_find(r, after(name, ".text.")))) {
@@ -169,12 +170,12 @@ static bool take_section(struct reader *r, const Elf64_Shdr *h, const char *name
 
 static enum status read_elf(struct reader *r, struct error *err)
 {
-    const Elf64_Ehdr *e = elf64_getehdr(r->elf);
-    if (!e || e->e_machine != EM_CUDA_)
+    GElf_Ehdr e;
+    if (gelf_getclass(r->elf) != ELFCLASS64 || !gelf_getehdr(r->elf, &e) || e.e_machine != EM_CUDA_)
         return bad(err, "it is not a 64-bit CUDA ELF file");
     if (elf_getshdrstrndx(r->elf, &r->names) != 0)
         return bad(err, "it has no section names");
-    r->out->arch = arch_of(e);
+    r->out->arch = arch_of(&e);
     each_section(r, take_symbols);
     if (!take_kernels(r))
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory to read a cubin");
