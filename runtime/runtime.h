@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
+#include "runtime/knobs.h"                 /* rt_knobs(): the process's settings */
 
 struct rt_context; struct rt_module; struct rt_library; struct rt_kernel; struct rt_function;
 struct rt_stream;  struct rt_event;  struct rt_pool;    struct rt_array;  struct rt_link;

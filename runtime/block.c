@@ -1,0 +1,135 @@
+/* Address blocks for allocations: which part of the emulator's range is free, and the system memory behind it.
+ *
+ * Small blocks (below 1 MiB) are powers of two, cut from 2 MiB chunks that stay mapped, one chunk one size; a recycled block is zeroed when it
+ * is handed out again, so that programs see the same contents in every run. Large blocks are whole 2 MiB units, first fit by
+ * address; their memory goes back to the system when they are freed and comes as zero pages when touched. Records are kept outside
+ * the blocks, so that untouched memory stays untouched. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "runtime/internal.h"
+
+enum { SMALL_MIN_SHIFT = 9, SMALL_MAX_SHIFT = 19, SMALL_CLASSES = SMALL_MAX_SHIFT - SMALL_MIN_SHIFT + 1 };
+#define UNIT ((uint64_t)RT_GRANULARITY)
+#define RANGE_END (EMU_BASE + EMU_SPAN)
+#define HUGE_FROM (8 * UNIT)                   /* ask for huge pages from here: waste stays below an eighth */
+
+struct small_class { VEC(uint64_t) used_before; uint64_t fresh, fresh_end; };
+static struct small_class small[SMALL_CLASSES];
+
+struct extent { uint64_t at, bytes; };
+static VEC(struct extent) freed;               /* of large blocks: sorted by address, never touching each other */
+static uint64_t frontier = EMU_HEAP;           /* nothing above was ever used */
+
+static uint64_t frontier_take(uint64_t bytes)
+{
+    if (bytes > RANGE_END - frontier)
+        return 0;
+    uint64_t at = frontier;
+    frontier += bytes;
+    return at;
+}
+
+static bool commit(uint64_t at, uint64_t bytes)
+{
+    void *p = mmap((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    if (bytes >= HUGE_FROM)
+        madvise(p, bytes, MADV_HUGEPAGE);
+    return true;
+}
+
+static uint64_t large_get(uint64_t bytes)
+{
+    uint64_t at = 0;
+    for (size_t i = 0; i < freed.n && !at; i++) {
+        struct extent *e = &freed.at[i];
+        if (e->bytes < bytes)
+            continue;
+        at = e->at;
+        e->at += bytes;
+        e->bytes -= bytes;
+        if (!e->bytes)
+            memmove(e, e + 1, (--freed.n - i) * sizeof *e);
+    }
+    if (!at)
+        at = frontier_take(bytes);
+    if (at && !commit(at, bytes)) {
+        block_put(at, bytes);
+        at = 0;
+    }
+    return at;
+}
+
+static void large_put(uint64_t at, uint64_t bytes)
+{
+    mmap((void *)(uintptr_t)at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    size_t i = 0;
+    while (i < freed.n && freed.at[i].at < at)
+        i++;
+    bool joins_before = i > 0 && freed.at[i - 1].at + freed.at[i - 1].bytes == at;
+    bool joins_after = i < freed.n && at + bytes == freed.at[i].at;
+    if (joins_before) {
+        freed.at[i - 1].bytes += bytes;
+        if (joins_after) {
+            freed.at[i - 1].bytes += freed.at[i].bytes;
+            memmove(&freed.at[i], &freed.at[i + 1], (--freed.n - i) * sizeof freed.at[0]);
+        }
+    } else if (joins_after) {
+        freed.at[i].at = at;
+        freed.at[i].bytes += bytes;
+    } else if (vec_push(&freed, ((struct extent){0, 0}))) {    /* without memory for the record the addresses are lost; nothing else is */
+        memmove(&freed.at[i + 1], &freed.at[i], (freed.n - 1 - i) * sizeof freed.at[0]);
+        freed.at[i] = (struct extent){at, bytes};
+    }
+}
+
+static uint64_t small_get(unsigned class)
+{
+    struct small_class *c = &small[class];
+    uint64_t bytes = 1ull << (class + SMALL_MIN_SHIFT);
+    if (c->used_before.n) {
+        uint64_t at = c->used_before.at[--c->used_before.n];
+        memset((void *)(uintptr_t)at, 0, bytes);
+        return at;
+    }
+    if (c->fresh == c->fresh_end) {
+        uint64_t chunk = large_get(UNIT);
+        if (!chunk)
+            return 0;
+        c->fresh = chunk;
+        c->fresh_end = chunk + UNIT;
+    }
+    uint64_t at = c->fresh;
+    c->fresh += bytes;
+    return at;
+}
+
+uint64_t block_get(uint64_t bytes, uint64_t *got_bytes)
+{
+    if (bytes > RANGE_END - EMU_HEAP)
+        return 0;
+    if (bytes > 1ull << SMALL_MAX_SHIFT) {
+        *got_bytes = (bytes + UNIT - 1) / UNIT * UNIT;
+        return large_get(*got_bytes);
+    }
+    unsigned class = 0;
+    while ((1ull << (class + SMALL_MIN_SHIFT)) < bytes)
+        class++;
+    *got_bytes = 1ull << (class + SMALL_MIN_SHIFT);
+    return small_get(class);
+}
+
+void block_put(uint64_t block, uint64_t block_bytes)
+{
+    if (block_bytes > 1ull << SMALL_MAX_SHIFT) {
+        large_put(block, block_bytes);
+        return;
+    }
+    unsigned class = 0;
+    while ((1ull << (class + SMALL_MIN_SHIFT)) < block_bytes)
+        class++;
+    (void)vec_push(&small[class].used_before, block);
+}

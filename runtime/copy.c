@@ -1,0 +1,166 @@
+/* Copies and fills. Device memory is host memory, so the calling thread can do them itself when the stream has nothing before them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/internal.h"
+
+enum { DIRECT_BYTES = 64 << 10 };              /* asynchronous work up to this size is done at once on an idle stream: cheaper than a hand-over */
+
+void copy_run(const struct rt_copy *c)
+{
+    for (uint64_t z = 0; z < c->depth; z++)
+        for (uint64_t y = 0; y < c->height; y++)
+            memmove((void *)(uintptr_t)(c->dst + z * c->dst_slice + y * c->dst_pitch), (const void *)(uintptr_t)(c->src + z * c->src_slice + y * c->src_pitch), c->width);
+}
+
+static void fill(void *at, uint32_t value, uint32_t elem_bytes, uint64_t width)
+{
+    unsigned char byte = (unsigned char)value;
+    uint32_t all = elem_bytes == 1 ? byte * 0x01010101u : elem_bytes == 2 ? (value & 0xffffu) * 0x00010001u : value;
+    if (all == byte * 0x01010101u) {
+        memset(at, byte, width * elem_bytes);
+        return;
+    }
+    if (elem_bytes == 2)
+        for (uint64_t i = 0; i < width; i++)
+            memcpy((char *)at + 2 * i, &(uint16_t){(uint16_t)value}, 2);
+    else
+        for (uint64_t i = 0; i < width; i++)
+            memcpy((char *)at + 4 * i, &value, 4);
+}
+
+void set_run(const struct set *s)
+{
+    for (uint64_t y = 0; y < s->height; y++)
+        fill((void *)(uintptr_t)(s->dst + y * s->pitch), s->value, s->elem_bytes, s->width);
+}
+
+/* Bytes from the first to the last one touched; 0 when that overflows. */
+static uint64_t extent(uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch, uint64_t slice)
+{
+    uint64_t rows, slices, all;
+    if (__builtin_mul_overflow(height - 1, pitch, &rows) || __builtin_mul_overflow(depth - 1, slice, &slices) ||
+        __builtin_add_overflow(rows, slices, &all) || __builtin_add_overflow(all, width, &all))
+        return 0;
+    return all;
+}
+
+static enum place place_of(uint64_t address, const struct rt_copy *c, uint64_t pitch, uint64_t slice)
+{
+    uint64_t bytes = extent(c->width, c->height, c->depth, pitch, slice);
+    if (!bytes || !address || (c->height > 1 && pitch < c->width))
+        return PLACE_BAD;
+    return memory_place(address, bytes);
+}
+
+static enum status wait_then_copy(struct rt_stream *s, const struct rt_copy *copy)
+{
+    if (streams_in_simulation())
+        return ST_NOT_PERMITTED;
+    pthread_mutex_lock(&the.lock);
+    stream_wait(s);
+    pthread_mutex_unlock(&the.lock);
+    context_flush(s->context);
+    enum status st = context_status(s->context);
+    if (st == ST_OK)
+        copy_run(copy);
+    return st;
+}
+
+/* The source packed into a buffer of the operation's own. */
+static bool stage(struct op *op)
+{
+    struct rt_copy *c = &op->u.copy;
+    op->owned = malloc(c->width * c->height * c->depth);
+    if (!op->owned)
+        return false;
+    struct rt_copy in = *c;
+    in.dst = (uint64_t)(uintptr_t)op->owned;
+    in.dst_pitch = c->width;
+    in.dst_slice = c->width * c->height;
+    copy_run(&in);
+    c->src = in.dst;
+    c->src_pitch = in.dst_pitch;
+    c->src_slice = in.dst_slice;
+    return true;
+}
+
+static enum status copy_async(struct rt_stream *s, const struct rt_copy *copy, bool src_pageable)
+{
+    uint64_t bytes = copy->width * copy->height * copy->depth;
+    enum status st = ST_OK;
+    pthread_mutex_lock(&the.lock);
+    bool now = (bytes <= DIRECT_BYTES || src_pageable) && stream_idle(s);
+    if (!now) {
+        struct op *op = op_new(s, OP_COPY);
+        if (op)
+            op->u.copy = *copy;
+        if (op && (!src_pageable || stage(op))) {
+            op_push(op);
+        } else {
+            st = ST_OUT_OF_MEMORY;
+            if (op)
+                op_drop(op);
+        }
+    }
+    pthread_mutex_unlock(&the.lock);
+    if (now)
+        copy_run(copy);
+    return st;
+}
+
+enum status rt_memcpy(struct rt_stream *s, const struct rt_copy *copy, enum rt_wait wait)
+{
+    enum status st = context_status(s->context);
+    if (st != ST_OK || !copy->width || !copy->height || !copy->depth)
+        return st;
+    enum place dst = place_of(copy->dst, copy, copy->dst_pitch, copy->dst_slice), src = place_of(copy->src, copy, copy->src_pitch, copy->src_slice);
+    if (dst == PLACE_BAD || src == PLACE_BAD)
+        return ST_INVALID_VALUE;
+    bool large = copy->width * copy->height * copy->depth > DIRECT_BYTES;
+    if (wait == RT_SYNC || dst == PLACE_PAGEABLE || (src == PLACE_PAGEABLE && large))
+        return wait_then_copy(s, copy);
+    return copy_async(s, copy, src == PLACE_PAGEABLE);
+}
+
+enum status rt_memcpy_linear(struct rt_stream *s, uint64_t dst, uint64_t src, uint64_t bytes, enum rt_wait wait)
+{
+    return rt_memcpy(s, &(struct rt_copy){.dst = dst, .src = src, .width = bytes, .height = 1, .depth = 1}, wait);
+}
+
+enum status rt_memset(struct rt_stream *s, uint64_t dst, uint64_t pitch, uint32_t value, uint32_t elem_bytes, uint64_t width, uint64_t height, enum rt_wait wait)
+{
+    enum status st = context_status(s->context);
+    if (st != ST_OK || !width || !height)
+        return st;
+    struct set set = {.dst = dst, .pitch = pitch, .value = value, .elem_bytes = elem_bytes, .width = width, .height = height};
+    uint64_t row = 0, bytes = 0;
+    bool good = (elem_bytes == 1 || elem_bytes == 2 || elem_bytes == 4) && dst % elem_bytes == 0 && !__builtin_mul_overflow(width, elem_bytes, &row);
+    good = good && (height == 1 || (pitch >= row && pitch % elem_bytes == 0)) && (bytes = extent(row, height, 1, pitch, 0)) != 0;
+    enum place place = good ? memory_place(dst, bytes) : PLACE_BAD;
+    if (place == PLACE_BAD || place == PLACE_PAGEABLE)
+        return ST_INVALID_VALUE;
+    if (wait == RT_SYNC && streams_in_simulation())
+        return ST_NOT_PERMITTED;
+    pthread_mutex_lock(&the.lock);
+    if (wait == RT_SYNC)
+        stream_wait(s);
+    bool now = wait == RT_SYNC || (bytes <= DIRECT_BYTES && stream_idle(s));
+    if (!now) {
+        struct op *op = op_new(s, OP_SET);
+        if (op) {
+            op->u.set = set;
+            op_push(op);
+        } else {
+            st = ST_OUT_OF_MEMORY;
+        }
+    }
+    pthread_mutex_unlock(&the.lock);
+    if (wait == RT_SYNC) {
+        context_flush(s->context);
+        st = context_status(s->context);
+    }
+    if (now && st == ST_OK)
+        set_run(&set);
+    return st;
+}

@@ -1,0 +1,132 @@
+/* Events: a place in a stream. An event is done when its stream has passed the number of its newest record. */
+#include "runtime/internal.h"
+
+enum status rt_event_create(struct rt_event **out, struct rt_context *c, uint32_t flags)
+{
+    *out = NULL;
+    enum status st = context_status(c);
+    if (st != ST_OK)
+        return st;
+    struct rt_event *e = object_new(RT_EVENT);
+    if (!e)
+        return ST_OUT_OF_MEMORY;
+    e->context = c;
+    e->flags = flags;
+    pthread_mutex_lock(&the.lock);
+    e->next = c->events;
+    if (c->events)
+        c->events->prev = e;
+    c->events = e;
+    pthread_mutex_unlock(&the.lock);
+    *out = e;
+    return ST_OK;
+}
+
+static void event_drop(struct rt_event *e)
+{
+    if (e->next)
+        e->next->prev = e->prev;
+    if (e->prev)
+        e->prev->next = e->next;
+    else
+        e->context->events = e->next;
+    object_free(e);
+}
+
+void event_unref(struct rt_event *e)
+{
+    if (--e->refs == 0 && e->destroyed)
+        event_drop(e);
+}
+
+enum status rt_event_destroy(struct rt_event *e)
+{
+    pthread_mutex_lock(&the.lock);
+    if (e->refs)
+        e->destroyed = true;
+    else
+        event_drop(e);
+    pthread_mutex_unlock(&the.lock);
+    return ST_OK;
+}
+
+void context_free_events(struct rt_context *c)
+{
+    while (c->events)
+        event_drop(c->events);
+}
+
+struct rt_context *rt_event_context(const struct rt_event *e) { return e->context; }
+
+void record_happened(struct rt_event *e, uint64_t seq)
+{
+    if (e->seq == seq)
+        e->time_ns = now_ns();
+}
+
+enum status rt_event_record(struct rt_event *e, struct rt_stream *s)
+{
+    if (e->context != s->context)
+        return ST_INVALID_HANDLE;
+    enum status st = context_status(s->context);
+    if (st != ST_OK)
+        return st;
+    pthread_mutex_lock(&the.lock);
+    if (stream_idle(s)) {
+        e->stream = s;
+        e->seq = seq_next();
+        record_happened(e, e->seq);
+    } else {
+        struct op *op = op_new(s, OP_RECORD);
+        if (op) {
+            e->stream = s;
+            e->refs++;
+            op->u.record = e;
+            op_push(op);
+            e->seq = op->seq;
+        } else {
+            st = ST_OUT_OF_MEMORY;
+        }
+    }
+    pthread_mutex_unlock(&the.lock);
+    return st;
+}
+
+static bool done(const struct rt_event *e) { return !e->stream || fifo_clear(e->stream, e->seq); }
+
+enum status rt_event_query(struct rt_event *e)
+{
+    pthread_mutex_lock(&the.lock);
+    bool is = done(e);
+    pthread_mutex_unlock(&the.lock);
+    if (is)
+        context_flush(e->context);
+    enum status st = context_status(e->context);
+    return st != ST_OK ? st : is ? ST_OK : ST_NOT_READY;
+}
+
+enum status rt_event_synchronize(struct rt_event *e)
+{
+    if (streams_in_simulation())
+        return ST_NOT_PERMITTED;
+    pthread_mutex_lock(&the.lock);
+    if (!done(e))
+        fifo_wait(e->stream, e->seq);
+    pthread_mutex_unlock(&the.lock);
+    context_flush(e->context);
+    return context_status(e->context);
+}
+
+enum status rt_event_elapsed(double *ms, struct rt_event *start, struct rt_event *end)
+{
+    pthread_mutex_lock(&the.lock);
+    enum status st = ST_OK;
+    if (!start->stream || !end->stream || ((start->flags | end->flags) & RT_EVENT_NO_TIMING))
+        st = ST_INVALID_HANDLE;
+    else if (!done(start) || !done(end))
+        st = ST_NOT_READY;
+    else
+        *ms = ((double)end->time_ns - (double)start->time_ns) * 1e-6;
+    pthread_mutex_unlock(&the.lock);
+    return st;
+}

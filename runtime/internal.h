@@ -1,0 +1,262 @@
+/* What the files of runtime/ share and nobody else sees.
+ *
+ * Locks, in the order they may be taken:  the.code  >  the.lock  >  the.memory  >  the.handles
+ *     the.lock     streams, operations, events, contexts' lists, waiters
+ *     the.memory   the address space's free lists and allocation records, pools, mappings
+ *     the.code     loading modules and libraries, decoding kernels
+ *     the.handles  free lists of objects
+ * No lock is held while a kernel, a copy or a host function runs. */
+#ifndef HEDDLE_RUNTIME_INTERNAL_H
+#define HEDDLE_RUNTIME_INTERNAL_H
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "emu/emu.h"
+#include "ptx/cubin.h"
+#include "runtime/base/log.h"
+#include "runtime/base/vec.h"
+#include "runtime/runtime.h"
+
+struct object { uint32_t magic; uint8_t kind; struct object *next_free; };      /* first member of everything that rt_is knows */
+void *object_new(enum rt_kind kind);                    /* zeroed; NULL: no memory */
+void object_free(void *o);
+
+/* ---- devices and the process ---- */
+
+enum { MAX_DEVICES = 16, MAX_WORKERS = 256 };
+
+struct device {
+    int ordinal;
+    const struct rt_device_facts *facts;
+    struct rt_context *primary;                         /* the object always exists; active while retained > 0 */
+    uint32_t primary_flags;
+    unsigned retained;
+    uint64_t used_bytes, peak_bytes;                    /* under the.memory */
+    struct rt_pool *default_pool, *current_pool;
+};
+
+struct runtime {
+    pthread_mutex_t lock, memory, code, handles;
+    atomic_int state;                                   /* 0 not started, 1 started, 2 forked away */
+    struct emu_space *space;
+    struct device devices[MAX_DEVICES];
+    int n_devices, n_workers;
+    int pid;
+    bool quiet;
+    struct rt_context *contexts;                        /* all live ones, through next */
+    uint64_t next_id;                                   /* contexts, streams: under the.lock */
+    atomic_uint_fast64_t kernels_launched;
+};
+extern struct runtime the;
+
+enum status device_make(struct device *d) MUST_CHECK;   /* primary context object and default pool */
+struct device *device_at(int ordinal);                  /* NULL: none */
+uint64_t now_ns(void);                                  /* monotonic */
+
+/* ---- contexts ---- */
+
+struct store { void *key, *value; rt_dtor dtor; };
+
+struct device_heap {                                    /* malloc and free inside kernels */
+    pthread_mutex_t lock;
+    uint64_t base, bytes, top;                          /* top: next never used byte */
+    uint64_t free_head[40];                             /* per power of two */
+};
+
+struct rt_context {
+    struct object object;
+    struct rt_context *next;
+    struct device *device;
+    uint32_t flags;
+    uint64_t id;
+    bool is_primary, dead;
+    atomic_int sticky;                                  /* enum status */
+    struct rt_stream *legacy;
+    struct rt_stream *streams;                          /* all, through next_in_context */
+    struct rt_event *events;
+    struct rt_module *modules;                          /* under the.code */
+    size_t limits[RT_LIMITS];
+    int settings[RT_SETTINGS];
+    VEC(struct rt_context *) peers;
+    VEC(struct store) stores;
+    struct device_heap heap;
+    pthread_mutex_t output_lock;
+    VEC(char) output;                                   /* device printf text not yet on stdout */
+};
+enum status context_status(const struct rt_context *c); /* sticky, or ST_CONTEXT_IS_DESTROYED */
+void context_poison(struct rt_context *c, enum status st);
+void context_flush(struct rt_context *c);               /* printf text to stdout; called at synchronisation */
+void context_output(void *context, const char *text, size_t n);
+uint64_t heap_alloc(void *context, uint64_t bytes);     /* device malloc */
+bool heap_free(void *context, uint64_t address);
+void context_free_modules(struct rt_context *c);
+void context_free_memory(struct rt_context *c);
+void context_free_events(struct rt_context *c);
+void library_forget_context(struct rt_context *c);      /* under the.code */
+
+/* ---- memory ---- */
+
+struct allocation {                                     /* one per range in the space that the runtime made */
+    struct allocation *next, *prev;
+    uint64_t base, bytes;                               /* as asked */
+    uint64_t block, block_bytes;                        /* what heap.c gave; 0: not ours (registered) */
+    struct rt_context *context;
+    struct device *device;
+    enum rt_memory_kind kind;
+    uint32_t flags;
+    uint64_t id, charged_bytes;                         /* charged to the device */
+    struct rt_pool *pool;
+    bool sync_memops, freeing;                          /* freeing: rt_free_async was called */
+};
+
+/* Address blocks inside the emulator's range. Zeroed, committed when touched. Under the.memory. */
+uint64_t block_get(uint64_t bytes, uint64_t *got_bytes);    /* 0: address space exhausted. 512-byte aligned; from 2 MiB on 2 MiB aligned */
+void block_put(uint64_t block, uint64_t block_bytes);
+
+struct allocation_request {
+    struct rt_context *context; struct device *device; enum rt_memory_kind kind;
+    uint64_t bytes; uint32_t flags; struct rt_pool *pool;
+    const char *what;                                   /* for reports: "cudaMalloc"; NULL: from kind */
+};
+enum status allocation_make(struct allocation **out, const struct allocation_request *r, struct error *err) MUST_CHECK;
+void allocation_drop(struct allocation *a);             /* no waiting */
+struct allocation *allocation_at(uint64_t base);        /* that starts there; takes the.memory */
+void pool_account_free(struct allocation *a);           /* under the.memory */
+
+enum place { PLACE_BAD, PLACE_PAGEABLE, PLACE_HOST, PLACE_DEVICE };
+enum place memory_place(uint64_t address, uint64_t bytes);  /* BAD: inside our range but not inside an allocation */
+
+/* ---- streams ---- */
+
+enum op_kind { OP_COPY, OP_SET, OP_RECORD, OP_WAIT_EVENT, OP_WAIT_VALUE, OP_WRITE_VALUE, OP_FREE, OP_HOST, OP_CALLBACK, OP_LAUNCH };
+
+struct set { uint64_t dst, pitch; uint32_t value, elem_bytes; uint64_t width, height; };
+struct launch_op {
+    struct rt_function *function;
+    uint32_t grid[3], block[3], cluster[3], dynamic_shared_bytes, param_bytes;
+    uint64_t params;                                    /* device address of the block; 0: none */
+    bool cooperative;
+    struct grid_run *run;
+};
+
+struct op {
+    struct op *next;
+    struct rt_stream *stream;
+    uint64_t seq;                                       /* order of enqueueing in the process */
+    uint8_t kind;
+    bool started;                                       /* a grid or host function under way */
+    void *owned;                                        /* staging buffer, free()d with the operation */
+    union {
+        struct rt_copy copy;
+        struct set set;
+        struct rt_event *record;
+        struct { struct rt_stream *stream; uint64_t seq; } wait;     /* for an operation of another stream */
+        struct { uint64_t address, value; uint32_t bytes; enum rt_compare how; } value;
+        struct allocation *allocation;
+        struct { rt_host_fn host; rt_callback_fn callback; void *handle, *user; } call;
+        struct launch_op launch;
+    } u;
+};
+
+struct rt_stream {
+    struct object object;
+    struct rt_context *context;
+    struct rt_stream *next_in_context;
+    struct rt_stream *next_active, *prev_active;        /* ring of streams with work */
+    uint32_t flags;
+    int priority;
+    uint64_t id;
+    bool is_legacy, destroyed;
+    struct op *head, *tail;
+};
+
+struct rt_event {
+    struct object object;
+    struct rt_context *context;
+    struct rt_event *next, *prev;
+    uint32_t flags, refs;                               /* refs: record operations under way */
+    bool destroyed;
+    struct rt_stream *stream;                           /* of the newest record, NULL: never recorded; compared by seq, so it may be gone */
+    uint64_t seq;
+    uint64_t time_ns;                                   /* when the newest record happened */
+};
+
+/* All under the.lock unless said otherwise. */
+struct op *op_new(struct rt_stream *s, enum op_kind kind);  /* NULL: no memory */
+void op_drop(struct op *op);                            /* one that was not pushed */
+void op_push(struct op *op);                            /* wakes the simulation thread */
+bool stream_idle(const struct rt_stream *s);            /* an operation enqueued now could run at once */
+void stream_wait(struct rt_stream *s);                  /* for all that was enqueued so far and s depends on; lets go of the lock meanwhile */
+void context_wait(struct rt_context *c);
+void fifo_wait(struct rt_stream *s, uint64_t seq);      /* for one operation and those before it in its stream */
+bool fifo_clear(const struct rt_stream *s, uint64_t seq);
+uint64_t seq_next(void);                                /* a number for something done without an operation */
+void stream_free_all(struct rt_context *c);             /* after context_wait */
+void record_happened(struct rt_event *e, uint64_t seq);
+void event_unref(struct rt_event *e);
+void copy_run(const struct rt_copy *c);
+void set_run(const struct set *s);
+void streams_stop(void);                                /* process exit: the simulation thread ends; what it had is abandoned */
+bool streams_in_simulation(void);                       /* the calling thread is the simulation or callback thread */
+size_t streams_left(void);                              /* launches that never ran, after streams_stop */
+
+/* ---- code ---- */
+
+struct code {                                           /* a parsed image, shared by the modules made of it. Under the.code */
+    unsigned refs;
+    struct ptx_module *ptx;
+    struct cubin cubin;
+    bool has_cubin;
+    char name[96];
+};
+enum status code_load(struct code **out, const void *image, size_t bytes, const char *name, unsigned gpu, struct error *err) MUST_CHECK;
+void code_unref(struct code *c);
+enum status module_make(struct rt_module **out, struct rt_context *c, struct code *code, struct rt_library *l, struct error *err) MUST_CHECK;
+
+struct rt_module {
+    struct object object;
+    struct rt_module *next, *prev;                      /* of the context */
+    struct rt_context *context;
+    struct rt_library *library;                         /* NULL: loaded by itself */
+    struct code *code;
+    struct emu_image *image;
+    VEC(struct rt_function *) functions;
+    VEC(struct allocation *) variables;
+};
+
+struct rt_function {
+    struct object object;
+    struct rt_module *module;
+    uint32_t index;                                     /* in ptx->functions */
+    struct emu_kernel *kernel;                          /* NULL until first needed */
+    struct emu_kernel_facts facts;
+    const struct cubin_kernel *cubin;
+    uint32_t regs, max_threads;
+    uint32_t max_dynamic_shared_bytes;
+    int carveout;
+    uint32_t cluster[3];
+    bool non_portable;
+};
+enum status function_ready(struct rt_function *f, struct error *err) MUST_CHECK;   /* decodes; thread-safe, cheap when done */
+uint32_t function_ctas_per_sm(const struct rt_function *f, uint32_t block_threads, uint64_t dynamic_shared_bytes);
+uint64_t function_shared_limit(const struct rt_function *f);
+
+uint64_t params_get(uint32_t bytes);                    /* a parameter block in the space; 0: no memory. Under the.lock */
+void params_put(uint64_t address, uint32_t bytes);
+
+/* ---- running grids (dispatch.c): simulation thread only ---- */
+
+enum slice { SLICE_AGAIN, SLICE_DONE, SLICE_FAULT };
+enum status grid_begin(struct op *op, struct error *err) MUST_CHECK;
+enum slice grid_slice(struct op *op);                   /* a turn: to the end, or until everything resident waits */
+void grid_end(struct op *op);
+enum status grid_status(const struct op *op);           /* of a fault */
+void dispatch_stop(void);                               /* ends the helper workers */
+void dispatch_quit(void);                               /* grid_slice returns soon; any thread */
+
+/* ---- summary ---- */
+void summary_kernel(const struct emu_counters *c, uint64_t ns);     /* simulation thread */
+void summary_progress(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns);
+void summary_print(void);
+
+#endif

@@ -1,0 +1,199 @@
+/* The process-wide runtime: made at the first call, gone (to itself) in a forked child, summed up at exit. Objects of all kinds. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/hello.h"
+#include "runtime/internal.h"
+
+enum { NOT_STARTED, STARTED, FORKED };
+
+struct runtime the = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .memory = PTHREAD_MUTEX_INITIALIZER,
+    .code = PTHREAD_MUTEX_INITIALIZER, .handles = PTHREAD_MUTEX_INITIALIZER,
+};
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+
+uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- objects ---- */
+
+#define OBJECT_RANGE ((size_t)1 << 30)         /* addresses only */
+enum { LIVE = 0x6c646448, OBJECT_ALIGN = 64 };
+
+static const size_t object_bytes[RT_KINDS] = {
+    [RT_CONTEXT] = sizeof(struct rt_context), [RT_MODULE] = sizeof(struct rt_module), [RT_FUNCTION] = sizeof(struct rt_function),
+    [RT_STREAM] = sizeof(struct rt_stream), [RT_EVENT] = sizeof(struct rt_event),
+    [RT_LIBRARY] = 256, [RT_KERNEL] = 128, [RT_POOL] = 192, [RT_ARRAY] = 192, [RT_LINK] = 128, [RT_MAPPING] = 128,
+};
+static char *object_base;
+static size_t object_top;
+static struct object *object_freed[RT_KINDS];
+
+void *object_new(enum rt_kind kind)
+{
+    pthread_mutex_lock(&the.handles);
+    struct object *o = object_freed[kind];
+    if (o) {
+        object_freed[kind] = o->next_free;
+    } else {
+        size_t bytes = (object_bytes[kind] + OBJECT_ALIGN - 1) / OBJECT_ALIGN * OBJECT_ALIGN;
+        if (bytes <= OBJECT_RANGE - object_top) {
+            o = (struct object *)(void *)(object_base + object_top);
+            object_top += bytes;
+        }
+    }
+    if (o) {
+        memset(o, 0, object_bytes[kind]);
+        o->kind = (uint8_t)kind;
+        o->magic = LIVE;
+    }
+    pthread_mutex_unlock(&the.handles);
+    return o;
+}
+
+void object_free(void *p)
+{
+    struct object *o = p;
+    pthread_mutex_lock(&the.handles);
+    o->magic = 0;
+    o->next_free = object_freed[o->kind];
+    object_freed[o->kind] = o;
+    pthread_mutex_unlock(&the.handles);
+}
+
+bool rt_is(const void *handle, enum rt_kind kind)
+{
+    uintptr_t at = (uintptr_t)handle, base = (uintptr_t)object_base;
+    if (!base || at < base || at >= base + OBJECT_RANGE || at % OBJECT_ALIGN)
+        return false;
+    const struct object *o = handle;
+    return __atomic_load_n(&o->magic, __ATOMIC_RELAXED) == LIVE && o->kind == kind;
+}
+
+/* ---- start ---- */
+
+static void fork_child(void)
+{
+    if (atomic_load(&the.state) == STARTED)
+        atomic_store(&the.state, FORKED);
+}
+
+/* A fork in the middle of a start must not leave a child with half a runtime. */
+static void fork_prepare(void) { pthread_mutex_lock(&starting); }
+static void fork_parent(void) { pthread_mutex_unlock(&starting); }
+static void fork_child_start(void)
+{
+    pthread_mutex_unlock(&starting);
+    fork_child();
+}
+
+static int worker_count(int64_t asked)
+{
+    long n = asked > 0 ? (long)asked : sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > MAX_WORKERS ? MAX_WORKERS : (int)n;
+}
+
+static enum status start(struct error *err)
+{
+    const struct rt_knobs *knobs = rt_knobs();
+    const struct rt_device_facts *gpu = rt_gpu_find(knobs->gpu);
+    if (!gpu) {
+        error_set(err, ST_NO_DEVICE, "unknown GPU '%s'", knobs->gpu);
+        error_hint(err, "--gpu takes v100, t4, rtx3070, a100, h100 or h200");
+        return ST_NO_DEVICE;
+    }
+    enum status st = emu_space_create(&the.space, err);
+    if (st != ST_OK)
+        return st;
+    void *objects = mmap(NULL, OBJECT_RANGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (objects == MAP_FAILED)
+        return error_set(err, ST_OUT_OF_MEMORY, "cannot reserve addresses for handles");
+    object_base = objects;
+    the.n_devices = (int)(knobs->devices < 0 ? 0 : knobs->devices > MAX_DEVICES ? MAX_DEVICES : knobs->devices);
+    the.n_workers = worker_count(knobs->threads);
+    the.quiet = knobs->quiet;
+    the.pid = (int)getpid();
+    for (int i = 0; i < the.n_devices; i++) {
+        struct device *d = &the.devices[i];
+        *d = (struct device){.ordinal = i, .facts = gpu};
+        st = device_make(d);
+        if (st != ST_OK)
+            return error_set(err, st, "no host memory for device %d", i);
+    }
+    return ST_OK;
+}
+
+enum status rt_start(struct error *err)
+{
+    int state = atomic_load_explicit(&the.state, memory_order_acquire);
+    if (state == STARTED)
+        return ST_OK;
+    if (state == FORKED)
+        return error_set(err, ST_NOT_INITIALIZED, "this process was forked from one that had already used CUDA: its device is gone");
+    static bool hooked;
+    static struct error failure;               /* of an earlier try: the answer stays the same */
+    pthread_mutex_lock(&starting);
+    enum status st = failure.status;
+    if (atomic_load(&the.state) == NOT_STARTED && st == ST_OK) {
+        if (!hooked) {
+            pthread_atfork(fork_prepare, fork_parent, fork_child_start);
+            hooked = true;
+        }
+        st = start(&failure);
+        if (st == ST_OK) {
+            atomic_store_explicit(&the.state, STARTED, memory_order_release);
+            hello_cuda_called();
+        }
+    }
+    if (st != ST_OK && err)
+        *err = failure;
+    pthread_mutex_unlock(&starting);
+    return st;
+}
+
+bool rt_started(void) { return atomic_load(&the.state) == STARTED; }
+
+__attribute__((destructor)) static void finish(void)
+{
+    if (!rt_started() || the.pid != (int)getpid())
+        return;
+    streams_stop();
+    if (!the.quiet)
+        summary_print();
+}
+
+/* ---- devices ---- */
+
+int rt_device_count(void) { return the.n_devices; }
+
+struct device *device_at(int ordinal) { return ordinal >= 0 && ordinal < the.n_devices ? &the.devices[ordinal] : NULL; }
+
+const struct rt_device_facts *rt_device_facts(int device)
+{
+    const struct device *d = device_at(device);
+    return d ? d->facts : NULL;
+}
+
+/* Stable in every run, different for every GPU model and ordinal. */
+void rt_device_uuid(int device, uint8_t uuid[16])
+{
+    const struct rt_device_facts *f = rt_device_facts(device);
+    uint64_t h = hash_bytes(f ? f->name : "", f ? strlen(f->name) : 0);
+    memcpy(uuid, &h, 8);
+    memcpy(uuid + 8, "heddle", 6);
+    uuid[14] = 0;
+    uuid[15] = (uint8_t)device;
+}
+
+struct rt_pci rt_device_pci(int device)
+{
+    return (struct rt_pci){.domain = 0, .bus = 1 + (uint32_t)device, .device = 0};
+}

@@ -1,0 +1,484 @@
+/* The queues and the thread that works them off.
+ *
+ * Every stream is a FIFO of operations; streams with work form a ring. The simulation thread takes the next operation that may run: the
+ * legacy stream's first, then round robin from the stream served last, higher priorities before lower ones. Copies, fills and records are
+ * done on the spot; a launch joins the running grids, which take turns; host functions go to the callback thread, because they may
+ * block on what another stream does.
+ *
+ * An operation of the legacy stream waits for everything enqueued earlier in blocking streams of its context, and they for it: both
+ * are comparisons of `seq`, since the head of a FIFO is its oldest unfinished operation. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/internal.h"
+
+enum { OPS_PER_CHUNK = 64, MAX_PENDING = 16384 };
+enum { POLL_NS = 100000 };                     /* cuStreamWaitValue: nobody tells when memory changes */
+
+struct waiter {
+    struct waiter *next;
+    const struct rt_stream *stream;            /* NULL: the whole context */
+    const struct rt_context *context;
+    uint64_t seq;
+    bool fifo_only;
+    pthread_cond_t wake;
+};
+
+static struct rt_stream *ring;                 /* the stream served last; NULL: no work anywhere */
+static uint64_t last_seq;
+static struct op *free_ops;
+static size_t pending;                         /* operations in queues */
+static struct waiter *waiters;
+
+static pthread_t thread, callback_thread;
+static bool thread_runs, thread_sleeps, callback_runs, quitting;
+static pthread_cond_t work, room = PTHREAD_COND_INITIALIZER, callback_work = PTHREAD_COND_INITIALIZER;
+static VEC(struct op *) running;               /* launches that have begun */
+static size_t turn;
+static VEC(struct op *) calls;                 /* for the callback thread, oldest first */
+static size_t abandoned;
+static _Thread_local bool in_simulation;
+
+bool streams_in_simulation(void) { return in_simulation; }
+size_t streams_left(void) { return abandoned; }
+uint64_t seq_next(void) { return ++last_seq; }
+
+/* ---- operations ---- */
+
+struct op *op_new(struct rt_stream *s, enum op_kind kind)
+{
+    if (!free_ops) {
+        struct op *chunk = calloc(OPS_PER_CHUNK, sizeof *chunk);
+        if (!chunk)
+            return NULL;
+        for (size_t i = 0; i < OPS_PER_CHUNK; i++) {
+            chunk[i].next = free_ops;
+            free_ops = &chunk[i];
+        }
+    }
+    struct op *op = free_ops;
+    free_ops = op->next;
+    op->next = NULL;
+    op->stream = s;
+    op->kind = (uint8_t)kind;
+    op->started = false;
+    op->owned = NULL;
+    return op;
+}
+
+void op_drop(struct op *op)
+{
+    free(op->owned);
+    op->next = free_ops;
+    free_ops = op;
+}
+
+static void ring_add(struct rt_stream *s)
+{
+    if (!ring) {
+        ring = s->next_active = s->prev_active = s;
+        return;
+    }
+    s->next_active = ring;                     /* last in the present round */
+    s->prev_active = ring->prev_active;
+    s->prev_active->next_active = s;
+    ring->prev_active = s;
+}
+
+static void ring_remove(struct rt_stream *s)
+{
+    if (s->next_active == s) {
+        ring = NULL;
+        return;
+    }
+    s->prev_active->next_active = s->next_active;
+    s->next_active->prev_active = s->prev_active;
+    if (ring == s)
+        ring = s->prev_active;
+}
+
+/* ---- order ---- */
+
+static bool blocking(const struct rt_stream *s) { return !s->is_legacy && !(s->flags & RT_STREAM_NON_BLOCKING); }
+
+bool fifo_clear(const struct rt_stream *s, uint64_t seq) { return !s->head || s->head->seq > seq; }
+
+/* Nothing up to seq is left in the streams that the legacy stream and s hold each other up by. */
+static bool others_clear(const struct rt_stream *s, uint64_t seq)
+{
+    if (blocking(s))
+        return fifo_clear(s->context->legacy, seq);
+    if (!s->is_legacy || !ring)
+        return true;
+    const struct rt_stream *t = ring;
+    do {
+        if (t->context == s->context && blocking(t) && !fifo_clear(t, seq))
+            return false;
+        t = t->next_active;
+    } while (t != ring);
+    return true;
+}
+
+bool stream_idle(const struct rt_stream *s) { return !s->head && others_clear(s, last_seq); }
+
+static bool value_ready(const struct op *op)
+{
+    uint64_t now = op->u.value.bytes == 8 ? __atomic_load_n((uint64_t *)(uintptr_t)op->u.value.address, __ATOMIC_ACQUIRE)
+                                          : __atomic_load_n((uint32_t *)(uintptr_t)op->u.value.address, __ATOMIC_ACQUIRE);
+    uint64_t want = op->u.value.value;
+    switch (op->u.value.how) {
+    case RT_GEQ: return op->u.value.bytes == 8 ? (int64_t)(now - want) >= 0 : (int32_t)(uint32_t)(now - want) >= 0;
+    case RT_EQ:  return now == want;
+    case RT_AND: return now & want;
+    case RT_NOR: return op->u.value.bytes == 8 ? ~(now | want) != 0 : (uint32_t) ~(now | want) != 0;
+    }
+    return true;
+}
+
+static bool op_ready(const struct op *op)
+{
+    if (op->started)
+        return false;
+    if (context_status(op->stream->context) != ST_OK)
+        return true;                           /* to be dropped */
+    if (!others_clear(op->stream, op->seq))
+        return false;
+    if (op->kind == OP_WAIT_EVENT)
+        return fifo_clear(op->u.wait.stream, op->u.wait.seq);
+    return op->kind != OP_WAIT_VALUE || value_ready(op);
+}
+
+static struct op *pick(void)
+{
+    if (!ring)
+        return NULL;
+    struct rt_stream *best = NULL, *s = ring->next_active;
+    for (bool last = false; !last; s = s->next_active) {
+        last = s == ring;
+        if (!op_ready(s->head))
+            continue;
+        if (s->is_legacy) {
+            best = s;
+            break;
+        }
+        if (!best || s->priority < best->priority)
+            best = s;
+    }
+    if (best && !best->is_legacy)
+        ring = best;
+    return best ? best->head : NULL;
+}
+
+/* ---- waiting ---- */
+
+static bool context_clear(const struct rt_context *c, uint64_t seq)
+{
+    const struct rt_stream *t = ring;
+    if (t)
+        do {
+            if (t->context == c && !fifo_clear(t, seq))
+                return false;
+            t = t->next_active;
+        } while (t != ring);
+    return true;
+}
+
+static bool satisfied(const struct waiter *w)
+{
+    if (!w->stream)
+        return context_clear(w->context, w->seq);
+    return fifo_clear(w->stream, w->seq) && (w->fifo_only || !w->stream->is_legacy || others_clear(w->stream, w->seq));
+}
+
+static void wait_for(struct waiter *w)
+{
+    if (satisfied(w))
+        return;
+    pthread_cond_init(&w->wake, NULL);
+    w->next = waiters;
+    waiters = w;
+    while (!satisfied(w))
+        pthread_cond_wait(&w->wake, &the.lock);
+    for (struct waiter **at = &waiters; *at; at = &(*at)->next)
+        if (*at == w) {
+            *at = w->next;
+            break;
+        }
+    pthread_cond_destroy(&w->wake);
+}
+
+void stream_wait(struct rt_stream *s) { wait_for(&(struct waiter){.stream = s, .seq = last_seq}); }
+void context_wait(struct rt_context *c) { wait_for(&(struct waiter){.context = c, .seq = last_seq}); }
+void fifo_wait(struct rt_stream *s, uint64_t seq) { wait_for(&(struct waiter){.stream = s, .seq = seq, .fifo_only = true}); }
+
+static void wake_waiters(void)
+{
+    for (struct waiter *w = waiters; w; w = w->next)
+        if (satisfied(w))
+            pthread_cond_signal(&w->wake);
+}
+
+/* ---- finishing ---- */
+
+static void finish(struct op *op)
+{
+    struct rt_stream *s = op->stream;
+    s->head = op->next;
+    if (!s->head) {
+        s->tail = NULL;
+        ring_remove(s);
+        if (s->destroyed)
+            object_free(s);
+    }
+    if (pending-- == MAX_PENDING)
+        pthread_cond_broadcast(&room);
+    if (op->kind == OP_RECORD) {
+        record_happened(op->u.record, op->seq);
+        event_unref(op->u.record);
+    }
+    if (op->kind == OP_LAUNCH && op->u.launch.params)
+        params_put(op->u.launch.params, op->u.launch.param_bytes);
+    op_drop(op);
+    if (waiters)
+        wake_waiters();
+}
+
+/* ---- host functions ---- */
+
+static void *run_callbacks(void *unused)
+{
+    (void)unused;
+    in_simulation = true;
+    pthread_mutex_lock(&the.lock);
+    for (;;) {
+        while (!calls.n)
+            pthread_cond_wait(&callback_work, &the.lock);
+        struct op *op = calls.at[0];
+        memmove(calls.at, calls.at + 1, --calls.n * sizeof *calls.at);
+        enum status st = context_status(op->stream->context);
+        pthread_mutex_unlock(&the.lock);
+        if (op->kind == OP_CALLBACK)
+            op->u.call.callback(op->u.call.handle, status_cu(st), op->u.call.user);
+        else if (st == ST_OK)
+            op->u.call.host(op->u.call.user);
+        pthread_mutex_lock(&the.lock);
+        finish(op);
+        if (thread_sleeps)
+            pthread_cond_signal(&work);
+    }
+    return NULL;
+}
+
+/* Threads of ours take no signals: the program's handlers run on its own threads. */
+static bool thread_start(pthread_t *t, void *(*fn)(void *))
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool ok = pthread_create(t, NULL, fn, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok;
+}
+
+static bool call_hand_over(struct op *op)
+{
+    if (!callback_runs) {
+        callback_runs = thread_start(&callback_thread, run_callbacks);
+        if (callback_runs)
+            pthread_detach(callback_thread);
+    }
+    if (!callback_runs || !vec_push(&calls, op))
+        return false;
+    op->started = true;
+    pthread_cond_signal(&callback_work);
+    return true;
+}
+
+/* ---- the simulation thread ---- */
+
+static void fail(struct rt_context *c, const struct error *e)
+{
+    log_error("%s", e->text);
+    context_poison(c, e->status);
+}
+
+static void launch_begin(struct op *op)
+{
+    struct error e = {0};
+    op->started = true;
+    pthread_mutex_unlock(&the.lock);
+    enum status st = grid_begin(op, &e);
+    pthread_mutex_lock(&the.lock);
+    if (st == ST_OK && !vec_push(&running, op)) {
+        st = error_set(&e, ST_OUT_OF_MEMORY, "no host memory for a running kernel");
+        grid_end(op);
+    }
+    if (st == ST_OK)
+        return;
+    fail(op->stream->context, &e);
+    finish(op);
+}
+
+static void run(struct op *op)
+{
+    struct rt_context *c = op->stream->context;
+    bool dropped = context_status(c) != ST_OK;
+    if (op->kind == OP_CALLBACK || (op->kind == OP_HOST && !dropped)) {
+        if (!call_hand_over(op)) {
+            fail(c, &(struct error){.status = ST_OUT_OF_MEMORY, .text = "no host memory for a host function"});
+            finish(op);
+        }
+        return;
+    }
+    if (op->kind == OP_LAUNCH && !dropped) {
+        launch_begin(op);
+        return;
+    }
+    bool slow = !dropped && (op->kind == OP_COPY || op->kind == OP_SET);
+    if (slow || op->kind == OP_FREE) {
+        op->started = true;
+        pthread_mutex_unlock(&the.lock);
+        if (op->kind == OP_COPY)
+            copy_run(&op->u.copy);
+        else if (op->kind == OP_SET)
+            set_run(&op->u.set);
+        else
+            allocation_drop(op->u.allocation);
+        pthread_mutex_lock(&the.lock);
+    } else if (op->kind == OP_WRITE_VALUE && !dropped) {
+        if (op->u.value.bytes == 8)
+            __atomic_store_n((uint64_t *)(uintptr_t)op->u.value.address, op->u.value.value, __ATOMIC_RELEASE);
+        else
+            __atomic_store_n((uint32_t *)(uintptr_t)op->u.value.address, (uint32_t)op->u.value.value, __ATOMIC_RELEASE);
+    }
+    finish(op);
+}
+
+/* One turn of one running grid. */
+static void run_turn(void)
+{
+    turn = turn < running.n ? turn : 0;
+    size_t at = turn;
+    struct op *op = running.at[at];
+    struct rt_context *c = op->stream->context;
+    enum slice end = SLICE_DONE;
+    if (context_status(c) == ST_OK) {          /* else another grid of the context has faulted: this one ends with it */
+        pthread_mutex_unlock(&the.lock);
+        end = grid_slice(op);
+        pthread_mutex_lock(&the.lock);
+    }
+    if (end == SLICE_AGAIN) {
+        turn++;
+        return;
+    }
+    if (end == SLICE_FAULT)
+        context_poison(c, grid_status(op));
+    memmove(running.at + at, running.at + at + 1, (--running.n - at) * sizeof *running.at);
+    grid_end(op);
+    finish(op);
+}
+
+static bool value_awaited(void)
+{
+    const struct rt_stream *t = ring;
+    if (t)
+        do {
+            if (t->head->kind == OP_WAIT_VALUE)
+                return true;
+            t = t->next_active;
+        } while (t != ring);
+    return false;
+}
+
+static void sleep_for_work(void)
+{
+    thread_sleeps = true;
+    if (value_awaited()) {
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        t.tv_nsec += POLL_NS;
+        if (t.tv_nsec >= 1000000000) {
+            t.tv_nsec -= 1000000000;
+            t.tv_sec++;
+        }
+        pthread_cond_timedwait(&work, &the.lock, &t);
+    } else {
+        pthread_cond_wait(&work, &the.lock);
+    }
+    thread_sleeps = false;
+}
+
+static void *simulate(void *unused)
+{
+    (void)unused;
+    in_simulation = true;
+    pthread_mutex_lock(&the.lock);
+    while (!quitting) {
+        struct op *op = pick();
+        if (op)
+            run(op);
+        else if (running.n)
+            run_turn();
+        else
+            sleep_for_work();
+    }
+    pthread_mutex_unlock(&the.lock);
+    return NULL;
+}
+
+static bool simulation_start(void)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&work, &attr);
+    pthread_condattr_destroy(&attr);
+    return thread_start(&thread, simulate);
+}
+
+void op_push(struct op *op)
+{
+    struct rt_stream *s = op->stream;
+    while (pending >= MAX_PENDING && !in_simulation)
+        pthread_cond_wait(&room, &the.lock);
+    op->seq = ++last_seq;
+    pending++;
+    if (s->tail)
+        s->tail->next = op;
+    else
+        s->head = op;
+    s->tail = op;
+    if (s->head == op)
+        ring_add(s);
+    if (!thread_runs) {
+        thread_runs = simulation_start();
+        if (!thread_runs)                      /* no thread to be had: the queue would never move */
+            context_poison(s->context, ST_OUT_OF_MEMORY);
+    }
+    if (thread_sleeps)
+        pthread_cond_signal(&work);
+}
+
+void streams_stop(void)
+{
+    pthread_mutex_lock(&the.lock);
+    quitting = true;
+    bool join = thread_runs && !pthread_equal(thread, pthread_self());
+    dispatch_quit();
+    if (thread_sleeps)
+        pthread_cond_signal(&work);
+    pthread_mutex_unlock(&the.lock);
+    if (join)
+        pthread_join(thread, NULL);
+    dispatch_stop();
+    struct rt_stream *t = ring;
+    if (t)
+        do {
+            for (const struct op *op = t->head; op; op = op->next)
+                abandoned += op->kind == OP_LAUNCH;
+            t = t->next_active;
+        } while (t != ring);
+}

@@ -1,0 +1,216 @@
+/* Streams as programs see them; queue.c works them off. */
+#include <stdlib.h>
+
+#include "runtime/internal.h"
+
+enum status rt_stream_create(struct rt_stream **out, struct rt_context *c, uint32_t flags, int priority)
+{
+    *out = NULL;
+    enum status st = context_status(c);
+    if (st != ST_OK)
+        return st;
+    struct rt_stream *s = object_new(RT_STREAM);
+    if (!s)
+        return ST_OUT_OF_MEMORY;
+    s->context = c;
+    s->flags = flags;
+    s->priority = priority < RT_PRIORITY_HIGHEST ? RT_PRIORITY_HIGHEST : priority > RT_PRIORITY_LOWEST ? RT_PRIORITY_LOWEST : priority;
+    pthread_mutex_lock(&the.lock);
+    s->id = ++the.next_id;
+    s->next_in_context = c->streams;
+    c->streams = s;
+    pthread_mutex_unlock(&the.lock);
+    *out = s;
+    return ST_OK;
+}
+
+static void unlink_stream(struct rt_stream *s)
+{
+    for (struct rt_stream **at = &s->context->streams; *at; at = &(*at)->next_in_context)
+        if (*at == s) {
+            *at = s->next_in_context;
+            return;
+        }
+}
+
+enum status rt_stream_destroy(struct rt_stream *s)
+{
+    if (s->is_legacy)
+        return ST_INVALID_HANDLE;
+    pthread_mutex_lock(&the.lock);
+    unlink_stream(s);
+    if (s->head)
+        s->destroyed = true;                   /* goes with its last operation */
+    else
+        object_free(s);
+    pthread_mutex_unlock(&the.lock);
+    return ST_OK;
+}
+
+void stream_free_all(struct rt_context *c)
+{
+    while (c->streams) {
+        struct rt_stream *s = c->streams;
+        c->streams = s->next_in_context;
+        if (s->head)
+            s->destroyed = true;
+        else
+            object_free(s);
+    }
+}
+
+/* ---- the per-thread default stream ---- */
+
+struct own_stream { struct own_stream *next; struct rt_stream *stream; uint64_t id; const struct rt_context *context; };
+static pthread_key_t own_key;
+static pthread_once_t own_once = PTHREAD_ONCE_INIT;
+static bool own_ok;
+
+static void own_free(void *list)
+{
+    for (struct own_stream *o = list, *next; o; o = next) {
+        next = o->next;
+        if (rt_started() && rt_is(o->stream, RT_STREAM) && o->stream->id == o->id)
+            rt_stream_destroy(o->stream);
+        free(o);
+    }
+}
+
+static void own_init(void) { own_ok = pthread_key_create(&own_key, own_free) == 0; }
+
+struct rt_stream *rt_stream_per_thread(struct rt_context *c)
+{
+    pthread_once(&own_once, own_init);
+    if (!own_ok)
+        return NULL;
+    struct own_stream *first = pthread_getspecific(own_key), *o = first;
+    while (o && o->context != c)
+        o = o->next;
+    if (o && rt_is(o->stream, RT_STREAM) && o->stream->id == o->id)
+        return o->stream;
+    if (!o) {
+        o = calloc(1, sizeof *o);
+        if (!o)
+            return NULL;
+        o->next = first;
+        o->context = c;
+        if (pthread_setspecific(own_key, o) != 0) {
+            free(o);
+            return NULL;
+        }
+    }
+    if (rt_stream_create(&o->stream, c, 0, 0) != ST_OK)
+        return NULL;
+    o->id = o->stream->id;
+    return o->stream;
+}
+
+/* ---- facts ---- */
+
+struct rt_stream *rt_stream_legacy(struct rt_context *c) { return c->legacy; }
+struct rt_context *rt_stream_context(const struct rt_stream *s) { return s->context; }
+uint32_t rt_stream_flags(const struct rt_stream *s) { return s->flags; }
+int rt_stream_priority(const struct rt_stream *s) { return s->priority; }
+uint64_t rt_stream_id(const struct rt_stream *s) { return s->id; }
+
+/* ---- waiting and order ---- */
+
+enum status rt_stream_query(struct rt_stream *s)
+{
+    struct rt_context *c = s->context;
+    pthread_mutex_lock(&the.lock);
+    bool idle = stream_idle(s);
+    pthread_mutex_unlock(&the.lock);
+    if (idle)
+        context_flush(c);
+    enum status st = context_status(c);
+    return st != ST_OK ? st : idle ? ST_OK : ST_NOT_READY;
+}
+
+enum status rt_stream_synchronize(struct rt_stream *s)
+{
+    if (streams_in_simulation())
+        return ST_NOT_PERMITTED;
+    struct rt_context *c = s->context;
+    pthread_mutex_lock(&the.lock);
+    stream_wait(s);
+    pthread_mutex_unlock(&the.lock);
+    context_flush(c);
+    return context_status(c);
+}
+
+/* Enqueues what `fill` describes. */
+static enum status enqueue(struct rt_stream *s, const struct op *like)
+{
+    enum status st = context_status(s->context);
+    if (st != ST_OK)
+        return st;
+    pthread_mutex_lock(&the.lock);
+    struct op *op = op_new(s, like->kind);
+    if (op) {
+        op->u = like->u;
+        op_push(op);
+    }
+    pthread_mutex_unlock(&the.lock);
+    return op ? ST_OK : ST_OUT_OF_MEMORY;
+}
+
+enum status rt_stream_wait_event(struct rt_stream *s, struct rt_event *e)
+{
+    enum status st = context_status(s->context);
+    if (st != ST_OK)
+        return st;
+    pthread_mutex_lock(&the.lock);
+    if (e->stream && e->stream != s && !fifo_clear(e->stream, e->seq)) {
+        struct op *op = op_new(s, OP_WAIT_EVENT);
+        if (op) {
+            op->u.wait.stream = e->stream;
+            op->u.wait.seq = e->seq;
+            op_push(op);
+        } else {
+            st = ST_OUT_OF_MEMORY;
+        }
+    }
+    pthread_mutex_unlock(&the.lock);
+    return st;
+}
+
+enum status rt_stream_host(struct rt_stream *s, rt_host_fn fn, void *user)
+{
+    struct op op = {.kind = OP_HOST};
+    op.u.call.host = fn;
+    op.u.call.user = user;
+    return enqueue(s, &op);
+}
+
+enum status rt_stream_callback(struct rt_stream *s, rt_callback_fn fn, void *stream_handle, void *user)
+{
+    struct op op = {.kind = OP_CALLBACK};
+    op.u.call.callback = fn;
+    op.u.call.handle = stream_handle;
+    op.u.call.user = user;
+    return enqueue(s, &op);
+}
+
+static enum status value_op(struct rt_stream *s, enum op_kind kind, uint64_t address, uint64_t value, uint32_t bytes, enum rt_compare how)
+{
+    enum place place = (bytes == 4 || bytes == 8) && address % bytes == 0 ? memory_place(address, bytes) : PLACE_BAD;
+    if (place == PLACE_BAD || place == PLACE_PAGEABLE)
+        return ST_INVALID_VALUE;
+    struct op op = {.kind = (uint8_t)kind};
+    op.u.value.address = address;
+    op.u.value.value = bytes == 4 ? (uint32_t)value : value;
+    op.u.value.bytes = bytes;
+    op.u.value.how = how;
+    return enqueue(s, &op);
+}
+
+enum status rt_stream_wait_value(struct rt_stream *s, uint64_t address, uint64_t value, uint32_t bytes, enum rt_compare how)
+{
+    return value_op(s, OP_WAIT_VALUE, address, value, bytes, how);
+}
+
+enum status rt_stream_write_value(struct rt_stream *s, uint64_t address, uint64_t value, uint32_t bytes)
+{
+    return value_op(s, OP_WRITE_VALUE, address, value, bytes, RT_EQ);
+}
