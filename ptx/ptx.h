@@ -89,15 +89,19 @@ enum ptx_operand_kind {
 struct ptx_operand {
     uint8_t kind;          /* enum ptx_operand_kind */
     bool negated;          /* '!' before a predicate, '-' before a register */
-    uint8_t component;     /* SREG: 0..3; REG: 0 none, 1..4 for a .x/.y/.z/.w, .b0..b3/.h0/.h1 selector (video): see parser */
+    uint8_t component;     /* SREG: 0..3 for .x .y .z .w; REG: enum ptx_selector (video instructions alone have one; a component
+                              of a vector register is a register of its own) */
     uint8_t count;         /* VEC, TEXMEM, LIST */
     int32_t index;         /* REG, SREG, LABEL; MEM: register or -1 */
     int32_t sym;           /* SYM, MEM: index of the symbol, or -1; see ptx_symbol_* */
     uint32_t first;        /* VEC, TEXMEM, LIST: index of the first element in function->vec_pool */
-    uint64_t bits;         /* IMM, F32, F64: the value; SYM, MEM: byte offset (two's complement) */
+    uint64_t bits;         /* IMM, F32, F64: the value; SYM, MEM: byte offset (two's complement); REG with a selector: its
+                              digits as hexadecimal, a.b7654 = 0x7654, d.h10 = 0x10, a.b2 = 0x2 */
 };
+/* The selector written behind a register of a video instruction: bytes or halves, and how many digits. */
+enum ptx_selector { PTX_SELECT_NONE, PTX_SELECT_B1, PTX_SELECT_B2, PTX_SELECT_B3, PTX_SELECT_B4, PTX_SELECT_H1, PTX_SELECT_H2 };
 
-enum { PTX_MAX_MODS = 16, PTX_MAX_OPERANDS = 9, PTX_MAX_TYPES = 4 };
+enum { PTX_MAX_MODS = 18, PTX_MAX_OPERANDS = 10, PTX_MAX_TYPES = 6 };
 
 struct ptx_insn {
     uint16_t op;                       /* enum ptx_op */
@@ -137,7 +141,8 @@ struct ptx_init {                      /* one scalar of an initialiser; bytes wi
 
 struct ptx_var {
     const char *name;
-    uint8_t space;                     /* GLOBAL CONST SHARED LOCAL PARAM, or REG for .texref/.samplerref/.surfref in GLOBAL */
+    uint8_t space;                     /* GLOBAL CONST SHARED LOCAL PARAM, or REG for a parameter passed in a register;
+                                          .texref .samplerref .surfref variables are GLOBAL or PARAM of that type */
     uint8_t type;                      /* element type */
     uint8_t linkage;
     bool managed;                      /* .attribute(.managed) */
@@ -170,6 +175,7 @@ struct ptx_proto {                     /* a prototype: of a function, or .callpr
     uint32_t n_params, n_returns;
     int32_t *params, *returns;         /* indices into function->vars (space PARAM or REG); offsets filled in */
     uint32_t param_bytes, return_bytes;
+    uint32_t at_label;                 /* label number of a .callprototype: what the LABEL operand of call holds */
     bool noreturn;
 };
 
@@ -188,6 +194,8 @@ struct ptx_function {
     bool explicit_cluster;
     uint32_t line;
     size_t body_at, body_bytes;        /* the text between { and }, in the module's text */
+    uint32_t body_line;                /* line of body_at */
+    uint32_t unit;                     /* linked modules: which input it came from; else 0 */
 
     /* filled in by ptx_function_body */
     bool parsed;
@@ -216,7 +224,8 @@ struct ptx_module {
     struct ptx_function *functions; uint32_t n_functions;
     struct ptx_symbol *symbols;    uint32_t n_symbols;
     struct ptx_file *files;        uint32_t n_files;
-    struct map names;                  /* module-scope name -> symbol index */
+    struct map names;                  /* module-scope name -> symbol index; names private to one unit of several may be missing */
+    struct ptx_unit *units;        uint32_t n_units;     /* private: one, or one per linked module */
     struct arena arena;
     void *lock;                        /* private */
 };
