@@ -1,0 +1,43 @@
+/* The table of lane handlers: what an arithmetic instruction does to 32 lanes.
+ *
+ * lane.def has a row for each operation, from which come an identifier (LANE_add_u32), the types of its rows, and a pair of handlers for each
+ * level of the host's vector instructions. decode_lane.c picks rows for PTX instructions; nothing else needs this header. */
+#ifndef HEDDLE_EMU_LANE_H
+#define HEDDLE_EMU_LANE_H
+#include "emu/engine.h"
+
+/* Types of the rows: elements as in a frame, or a predicate's mask. */
+enum lane_type { LANE_TYPE_NONE, LANE_TYPE_U8, LANE_TYPE_S8, LANE_TYPE_U16, LANE_TYPE_S16, LANE_TYPE_U32, LANE_TYPE_S32, LANE_TYPE_U64,
+                 LANE_TYPE_S64, LANE_TYPE_F32, LANE_TYPE_F64, LANE_TYPE_P };
+
+enum lane_round { LANE_ROUND_NEAREST, LANE_ROUND_DOWN, LANE_ROUND_UP, LANE_ROUND_ZERO };   /* as MXCSR counts them */
+
+enum lane_bool { LANE_BOOL_NONE, LANE_BOOL_AND, LANE_BOOL_OR, LANE_BOOL_XOR };
+
+enum lane_id {
+#include "emu/lane_none.h"
+#define LANE_ENTRY(name, ...) LANE_##name,
+#define LANE1 LANE_ENTRY
+#define LANE2 LANE_ENTRY
+#define LANE3 LANE_ENTRY
+#define LANE4 LANE_ENTRY
+#define LANEP LANE_ENTRY
+#define TEST1 LANE_ENTRY
+#define TEST2 LANE_ENTRY
+#define ROUNDED(name) LANE_ENTRY(name##_dir, 0)
+#define WRITTEN LANE_ENTRY
+#include "emu/lane.def"
+#include "emu/lane_none.h"
+    LANE_COUNT
+};
+
+struct lane_pair { handler full, masked; };
+struct lane_shape { const char *name; uint8_t d, a, b, c, e; };   /* enum lane_type of each row; e is found through extra */
+
+const struct lane_shape *lane_shape(enum lane_id id);
+const char *lane_name(enum lane_id id);                     /* "add_u32" */
+struct lane_pair lane_handlers(enum lane_id id);            /* of the level in use */
+
+struct lane_pair lane_handlers_of(enum lane_id id, int level);     /* for tests: any usable level of emu/isa.h */
+
+#endif

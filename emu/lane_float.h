@@ -1,0 +1,52 @@
+/* Floating-point helpers of the lane bodies: branch-free, so that loops over them vectorise. */
+#ifndef HEDDLE_EMU_LANE_FLOAT_H
+#define HEDDLE_EMU_LANE_FLOAT_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t f32_bits(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
+static inline float f32_from(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
+static inline uint64_t f64_bits(double x) { uint64_t u; memcpy(&u, &x, sizeof u); return u; }
+static inline double f64_from(uint64_t u) { double x; memcpy(&x, &u, sizeof x); return x; }
+
+/* Every NaN that single precision arithmetic makes is this one. */
+static inline float f32_canon(float r) { return r == r ? r : f32_from(0x7fffffffu); }
+static inline float f32_abs(float a) { return __builtin_fabsf(a); }
+/* Subnormals become zeros of the same sign. */
+static inline float f32_ftz(float a) { return f32_abs(a) < 0x1p-126f ? f32_from(f32_bits(a) & 0x80000000u) : a; }
+/* To [0, 1]; NaN and -0 become +0. */
+static inline float f32_sat(float r) { float low = r > 0.0f ? r : 0.0f; return low < 1.0f ? low : 1.0f; }
+
+/* A NaN loses against a number; -0 is less than +0. */
+static inline float f32_min(float a, float b) {
+    float r = a < b ? a : b;
+    r = b == b ? r : a;
+    r = a == b ? f32_from(f32_bits(a) | f32_bits(b)) : r;
+    return f32_canon(r);
+}
+static inline float f32_max(float a, float b) {
+    float r = a > b ? a : b;
+    r = b == b ? r : a;
+    r = a == b ? f32_from(f32_bits(a) & f32_bits(b)) : r;
+    return f32_canon(r);
+}
+static inline float f32_min_nan(float a, float b) { float r = f32_min(a, b); return a == a && b == b ? r : f32_from(0x7fffffffu); }
+static inline float f32_max_nan(float a, float b) { float r = f32_max(a, b); return a == a && b == b ? r : f32_from(0x7fffffffu); }
+static inline float f32_xorsign(float r, float a, float b) {
+    return r == r ? f32_from(f32_bits(r) | ((f32_bits(a) ^ f32_bits(b)) & 0x80000000u)) : r;
+}
+
+static inline double f64_nan(double r) { return r; }
+static inline double f64_min(double a, double b) {
+    double r = a < b ? a : b;
+    r = b == b ? r : a;
+    return a == b ? f64_from(f64_bits(a) | f64_bits(b)) : r;
+}
+static inline double f64_max(double a, double b) {
+    double r = a > b ? a : b;
+    r = b == b ? r : a;
+    return a == b ? f64_from(f64_bits(a) & f64_bits(b)) : r;
+}
+
+#endif
