@@ -25,7 +25,7 @@ CPPFLAGS := -I. -D_GNU_SOURCE -DHEDDLE_VERSION='"$(VERSION)"'
 
 # emu/isa_*.c hold the 32-lane kernels: one object for each level of the host's vector instructions.
 ISA_base := -O3 -fno-trapping-math
-ISA_avx2 := -O3 -mavx2 -mfma -mbmi -mbmi2 -mf16c
+ISA_avx2 := -O3 -fno-trapping-math -mavx2 -mfma -mbmi -mbmi2 -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
 
 isa_src := $(wildcard emu/isa_*.c)

@@ -73,6 +73,10 @@ static inline int64_t int_rem_s64(int64_t a, int64_t b) {
 
 static inline int32_t int_relu(int32_t a) { return a < 0 ? 0 : a; }
 
+/* In 32 bits: gcc 12 has no pattern for the masked 16-bit AVX-512 instructions and stops with an internal error. */
+static inline int32_t int_min16(int32_t a, int32_t b) { int32_t over = a - b; return a - (over > 0 ? over : 0); }
+static inline int32_t int_max16(int32_t a, int32_t b) { int32_t over = a - b; return a - (over < 0 ? over : 0); }
+
 /* Both 16-bit halves: an expression in x and y. */
 #define INT_X2(T, a_, b_, body) __extension__({                                                                                 \
         uint32_t x2_;                                                                                                           \
