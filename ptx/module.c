@@ -421,8 +421,7 @@ static bool keep_lists(struct opener *o)
         || parser_no_memory(&o->p);
 }
 
-/* An empty module with a copy of the text, one unit and a lock; NULL when out of memory. */
-static struct ptx_module *module_new(const char *name, const char *text, size_t bytes)
+struct ptx_module *module_new(const char *name, size_t bytes, uint32_t n_units)
 {
     struct ptx_module *m = calloc(1, sizeof *m);
     if (!m)
@@ -432,7 +431,7 @@ static struct ptx_module *module_new(const char *name, const char *text, size_t 
     m->text = copy;
     m->lock = lock;
     m->name = arena_strndup(&m->arena, name, strlen(name));
-    m->units = arena_alloc(&m->arena, sizeof *m->units);
+    m->units = arena_alloc(&m->arena, n_units * sizeof *m->units);
     if (!copy || !lock || !m->name || !m->units) {
         free(copy);
         free(lock);
@@ -440,15 +439,13 @@ static struct ptx_module *module_new(const char *name, const char *text, size_t 
         free(m);
         return NULL;
     }
-    memcpy(copy, text, bytes);
     copy[bytes] = '\0';
-    while (bytes && copy[bytes - 1] == '\0')       /* containers pad and terminate */
-        bytes--;
     pthread_mutex_init(lock, NULL);
     m->text_bytes = bytes;
     m->address_bits = 32;
-    m->n_units = 1;
-    m->units[0].name = m->name;
+    m->n_units = n_units;
+    for (uint32_t i = 0; i < n_units; i++)
+        m->units[i].name = m->name;
     return m;
 }
 
@@ -459,9 +456,12 @@ enum status ptx_module_open(struct ptx_module **out, const char *name, const cha
     *out = NULL;
     if (!ptx_isa_init(&bad))
         return error_set(err, ST_UNKNOWN, "instruction tables: bad row '%s'", bad);
-    struct ptx_module *m = module_new(name, text, bytes);
+    while (bytes && text[bytes - 1] == '\0')       /* containers pad and terminate */
+        bytes--;
+    struct ptx_module *m = module_new(name, bytes, 1);
     if (!m)
         return error_set(err, ST_OUT_OF_MEMORY, "%s: no memory for %zu bytes of PTX", name, bytes);
+    memcpy((char *)(uintptr_t)m->text, text, bytes);
     parser_start(&o.p, m, &m->units[0], 0, m->text_bytes, 1, err);
     bool ok = parse_top(&o) && keep_lists(&o);
     vec_free(&o.vars);

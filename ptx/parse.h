@@ -98,6 +98,10 @@ bool parse_initialiser(struct parser *p, struct ptx_var *v, const struct decl *d
 bool parse_params(struct parser *p, ptx_vars *vars, int32_t **index, uint32_t *n, uint32_t *bytes);
 enum ptx_space space_of_word(const char *s, size_t len);       /* PTX_SPACE_GENERIC when it is none */
 
+/* ---- module.c ---- */
+/* An empty module with room for a text, its units named like the module; NULL when out of memory. */
+struct ptx_module *module_new(const char *name, size_t bytes, uint32_t n_units);
+
 /* ---- body.c: what decl.c asks of a function scope ---- */
 int32_t scope_symbol(const struct parser *p, const char *name, size_t len);
 
