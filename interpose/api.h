@@ -1,0 +1,65 @@
+/* interpose: what the handlers of api.def share.
+ *
+ * A call comes in through an exported symbol (export.c), which runs the row's handler, traces it when asked, and turns its
+ * status into a CUresult or cudaError_t. Handlers check arguments and handles and call runtime/runtime.h; nothing here keeps
+ * a fact about the device. All of it may be called by any thread. */
+#ifndef HEDDLE_API_H
+#define HEDDLE_API_H
+#include <stdbool.h>
+
+#include "interpose/abi.h"
+#include "interpose/args.h"
+#include "runtime/base/error.h"
+#include "runtime/runtime.h"
+
+#define CU(name, suffix, since, variant, handler, params) enum status handler(PARAMS params);
+#define CUDA(symbol, variant, context, handler, params) enum status handler(PARAMS params);
+#include "interpose/api.def"
+
+/* One per thread. */
+struct api_thread {
+    bool per_thread_stream;                    /* inside a _ptsz or _ptds call: stream 0 is the thread's own */
+    int last_error;                            /* of the runtime API: cudaGetLastError */
+    int device;                                /* of the runtime API: cudaSetDevice */
+    bool device_set;
+};
+extern _Thread_local struct api_thread api_thread;
+
+/* The calling thread's context: ST_NOT_INITIALIZED, ST_INVALID_CONTEXT (none), ST_CONTEXT_IS_DESTROYED, its sticky error, or ST_OK. */
+enum status api_context(struct rt_context **out) MUST_CHECK;
+/* c when it is given, else the thread's. */
+enum status api_context_or_current(CUcontext c, struct rt_context **out) MUST_CHECK;
+/* ST_NOT_INITIALIZED, ST_INVALID_DEVICE or ST_OK. */
+enum status api_device(CUdevice dev) MUST_CHECK;
+/* Resolves a stream argument; ST_INVALID_HANDLE for anything that is no stream. */
+enum status api_stream(CUstream handle, struct rt_stream **out) MUST_CHECK;
+/* A CUfunction argument, which may be a CUkernel (then the current context's function is taken). */
+enum status api_function(CUfunction handle, struct rt_function **out) MUST_CHECK;
+enum status api_check(const void *handle, enum rt_kind kind) MUST_CHECK;           /* ST_INVALID_HANDLE */
+
+/* Logs a message that a failed call left in err (once per call), returns st. */
+enum status api_report(enum status st, const struct error *err);
+
+/* ---- the trace (setting api_trace) ---- */
+struct api_arg { const char *type, *name; const void *at; size_t bytes; };
+extern bool api_tracing;
+void api_trace(const char *symbol, const struct api_arg *args, const char *result);   /* args end with a name of NULL */
+/* Names a function without a handler in the log the first time (told is the function's own flag). ST_NOT_SUPPORTED. */
+enum status api_unsupported(const char *symbol, bool *told);
+
+/* ---- entry points (proc.c) ---- */
+enum { PROC_DEFAULT, PROC_LEGACY_STREAM, PROC_PER_THREAD_STREAM };
+enum proc_result { PROC_FOUND, PROC_NOT_FOUND, PROC_VERSION_TOO_LOW };
+struct proc_row { const char *name, *symbol; int since; bool per_thread; void *entry; };
+extern const struct proc_row proc_rows[];
+extern const size_t proc_count;
+/* The driver function that a program built for CUDA `version` means by `name`. */
+enum proc_result proc_find(const char *name, int version, uint64_t flags, void **entry);
+
+/* What cuDriverGetVersion answers: newer than any runtime that asks, so that none refuses to start. */
+enum { API_DRIVER_VERSION = 14000 };
+
+/* The device's primary context for the runtime API's sake: retained by the first call, and not released by us. */
+enum status api_primary(int device, struct rt_context **out) MUST_CHECK;
+
+#endif

@@ -1,0 +1,20 @@
+/* Launches that both APIs make. */
+#ifndef HEDDLE_LAUNCH_H
+#define HEDDLE_LAUNCH_H
+#include "interpose/api.h"
+
+/* Launches func (a function or a kernel) on stream. attrs as in CUlaunchConfig and cudaLaunchConfig. Dimensions that the GPU does not have
+ * are ST_INVALID_CONFIGURATION for kernels, which is what the runtime API reports, and ST_INVALID_VALUE for driver functions. */
+struct launch {
+    CUfunction func;
+    CUstream stream;
+    unsigned grid[3], block[3];
+    size_t shared_bytes;
+    void **params, **extra;
+    const CUlaunchAttribute *attrs;
+    unsigned n_attrs;
+    bool cooperative;
+};
+enum status api_launch(const struct launch *l);
+
+#endif

@@ -1,0 +1,259 @@
+/* Streams: order, waiting, callbacks, attributes. */
+#include <string.h>
+
+#include "interpose/api.h"
+
+enum status cu_stream_create_with_priority(CUstream *out, unsigned flags, int priority)
+{
+    struct rt_context *c;
+    enum status st = api_context(&c);
+    if (st != ST_OK)
+        return st;
+    if (!out || flags & ~(unsigned)RT_STREAM_NON_BLOCKING)
+        return ST_INVALID_VALUE;
+    priority = priority > RT_PRIORITY_LOWEST ? RT_PRIORITY_LOWEST : priority < RT_PRIORITY_HIGHEST ? RT_PRIORITY_HIGHEST : priority;
+    return rt_stream_create(out, c, flags, priority);
+}
+
+enum status cu_stream_create(CUstream *out, unsigned flags) { return cu_stream_create_with_priority(out, flags, RT_PRIORITY_LOWEST); }
+
+enum status cu_stream_destroy(CUstream stream)
+{
+    enum status st = api_check(stream, RT_STREAM);
+    return st == ST_OK ? rt_stream_destroy(stream) : st;
+}
+
+enum status cu_stream_synchronize(CUstream stream)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    return st == ST_OK ? rt_stream_synchronize(s) : st;
+}
+
+enum status cu_stream_query(CUstream stream)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    return st == ST_OK ? rt_stream_query(s) : st;
+}
+
+enum status cu_stream_wait_event(CUstream stream, CUevent event, unsigned flags)
+{
+    enum { EXTERNAL = 1 };
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st == ST_OK)
+        st = api_check(event, RT_EVENT);
+    if (st != ST_OK)
+        return st;
+    return flags & ~(unsigned)EXTERNAL ? ST_INVALID_VALUE : rt_stream_wait_event(s, event);
+}
+
+/* ---- questions ---- */
+
+enum status cu_stream_get_priority(CUstream stream, int *priority)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    if (!priority)
+        return ST_INVALID_VALUE;
+    *priority = rt_stream_priority(s);
+    return ST_OK;
+}
+
+enum status cu_stream_get_flags(CUstream stream, unsigned *flags)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    if (!flags)
+        return ST_INVALID_VALUE;
+    *flags = rt_stream_flags(s);
+    return ST_OK;
+}
+
+enum status cu_stream_get_id(CUstream stream, uint64_t *stream_id)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    if (!stream_id)
+        return ST_INVALID_VALUE;
+    *stream_id = rt_stream_id(s);
+    return ST_OK;
+}
+
+enum status cu_stream_get_ctx(CUstream stream, CUcontext *out)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    if (!out)
+        return ST_INVALID_VALUE;
+    *out = rt_stream_context(s);
+    return ST_OK;
+}
+
+enum status cu_stream_get_device(CUstream stream, CUdevice *device)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    if (!device)
+        return ST_INVALID_VALUE;
+    *device = rt_context_device(rt_stream_context(s));
+    return ST_OK;
+}
+
+/* ---- host work and memory operations in order ---- */
+
+enum status cu_launch_host_func(CUstream stream, CUhostFn fn, void *user_data)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    return fn ? rt_stream_host(s, fn, user_data) : ST_INVALID_VALUE;
+}
+
+enum status cu_stream_add_callback(CUstream stream, CUstreamCallback callback, void *user_data, unsigned flags)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    return callback && !flags ? rt_stream_callback(s, callback, stream, user_data) : ST_INVALID_VALUE;
+}
+
+enum status cu_stream_attach_mem_async(CUstream stream, CUdeviceptr dptr, size_t length, unsigned flags)
+{
+    enum { GLOBAL = 1, HOST = 2, SINGLE = 4 };
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    struct rt_memory m;
+    if ((flags != GLOBAL && flags != HOST && flags != SINGLE) || !rt_memory_find(dptr, &m) || (length && length > m.base + m.bytes - dptr))
+        return ST_INVALID_VALUE;
+    return ST_OK;                              /* one memory: everybody may always use it */
+}
+
+/* The low bits say how to compare; a flush flag above them needs nothing here. */
+static enum status wait_value(CUstream stream, CUdeviceptr addr, uint64_t value, unsigned flags, uint32_t bytes)
+{
+    enum { COMPARE = 3, FLUSH = 1 << 30 };
+    static const enum rt_compare how[] = {RT_GEQ, RT_EQ, RT_AND, RT_NOR};
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    if (flags & ~(unsigned)(COMPARE | FLUSH) || addr % bytes)
+        return ST_INVALID_VALUE;
+    return rt_stream_wait_value(s, addr, value, bytes, how[flags & COMPARE]);
+}
+
+static enum status write_value(CUstream stream, CUdeviceptr addr, uint64_t value, unsigned flags, uint32_t bytes)
+{
+    enum { NO_MEMORY_BARRIER = 1 };
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    return flags & ~(unsigned)NO_MEMORY_BARRIER || addr % bytes ? ST_INVALID_VALUE : rt_stream_write_value(s, addr, value, bytes);
+}
+
+enum status cu_stream_wait_value_32(CUstream stream, CUdeviceptr addr, uint32_t value, unsigned flags) { return wait_value(stream, addr, value, flags, 4); }
+enum status cu_stream_wait_value_64(CUstream stream, CUdeviceptr addr, uint64_t value, unsigned flags) { return wait_value(stream, addr, value, flags, 8); }
+enum status cu_stream_write_value_32(CUstream stream, CUdeviceptr addr, uint32_t value, unsigned flags) { return write_value(stream, addr, value, flags, 4); }
+enum status cu_stream_write_value_64(CUstream stream, CUdeviceptr addr, uint64_t value, unsigned flags) { return write_value(stream, addr, value, flags, 8); }
+
+/* ---- attributes ---- */
+
+enum status cu_stream_get_attribute(CUstream stream, int attr, CUstreamAttrValue *value)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    if (!value)
+        return ST_INVALID_VALUE;
+    switch (attr) {
+    case ATTR_PRIORITY: memset(value, 0, sizeof *value); value->priority = rt_stream_priority(s); return ST_OK;
+    case ATTR_SYNC_POLICY: memset(value, 0, sizeof *value); value->sync_policy = 1; return ST_OK;       /* automatic */
+    case ATTR_ACCESS_WINDOW: case ATTR_SYNC_DOMAIN_MAP: case ATTR_SYNC_DOMAIN: memset(value, 0, sizeof *value); return ST_OK;
+    default: return ST_INVALID_VALUE;
+    }
+}
+
+/* All of them are hints about speed; they are checked and not kept. */
+enum status cu_stream_set_attribute(CUstream stream, int attr, const CUstreamAttrValue *value)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    bool settable = attr == ATTR_PRIORITY || attr == ATTR_SYNC_POLICY || attr == ATTR_ACCESS_WINDOW || attr == ATTR_SYNC_DOMAIN_MAP || attr == ATTR_SYNC_DOMAIN;
+    return value && settable ? ST_OK : ST_INVALID_VALUE;
+}
+
+enum status cu_stream_copy_attributes(CUstream dst, CUstream src)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(dst, &s);
+    return st == ST_OK ? api_stream(src, &s) : st;
+}
+
+/* ---- capture: no stream is ever capturing, because no graph can be made yet ---- */
+
+static enum status not_capturing(CUstream stream, int *status)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK)
+        return st;
+    if (!status)
+        return ST_INVALID_VALUE;
+    *status = 0;
+    return ST_OK;
+}
+
+enum status cu_stream_is_capturing(CUstream stream, int *capture_status) { return not_capturing(stream, capture_status); }
+
+enum status cu_stream_get_capture_info(CUstream stream, int *capture_status_out, uint64_t *id_out)
+{
+    enum status st = not_capturing(stream, capture_status_out);
+    if (st == ST_OK && id_out)
+        *id_out = 0;
+    return st;
+}
+
+enum status cu_stream_get_capture_info_v2(CUstream stream, int *capture_status_out, uint64_t *id_out, CUgraph *graph_out,
+                                          const CUgraphNode **dependencies_out, size_t *num_dependencies_out)
+{
+    return cu_stream_get_capture_info_v3(stream, capture_status_out, id_out, graph_out, dependencies_out, NULL, num_dependencies_out);
+}
+
+enum status cu_stream_get_capture_info_v3(CUstream stream, int *capture_status_out, uint64_t *id_out, CUgraph *graph_out,
+                                          const CUgraphNode **dependencies_out, const CUgraphEdgeData **edge_data_out, size_t *num_dependencies_out)
+{
+    (void)graph_out, (void)dependencies_out, (void)edge_data_out, (void)num_dependencies_out;     /* only set while capturing */
+    return cu_stream_get_capture_info(stream, capture_status_out, id_out);
+}
+
+enum status cu_thread_exchange_stream_capture_mode(int *mode)
+{
+    enum { GLOBAL, THREAD_LOCAL, RELAXED };
+    static _Thread_local int present = GLOBAL;
+    if (!mode || *mode < GLOBAL || *mode > RELAXED)
+        return ST_INVALID_VALUE;
+    int was = present;
+    present = *mode;
+    *mode = was;
+    return ST_OK;
+}
