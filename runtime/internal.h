@@ -220,9 +220,12 @@ struct rt_module {
     struct rt_library *library;                         /* NULL: loaded by itself */
     struct code *code;
     struct emu_image *image;
-    VEC(struct rt_function *) functions;
+    struct rt_function **slots; size_t n_slots;         /* by index in ptx->functions; NULL: not asked for yet */
     VEC(struct allocation *) variables;
 };
+enum status library_place(struct rt_library *l, struct rt_context *c, const struct ptx_var *v, uint64_t *address, struct error *err) MUST_CHECK;
+struct rt_function *module_function_at(struct rt_module *m, uint32_t index);
+void module_unload(struct rt_module *m);                /* waits for the context's work */
 
 struct rt_function {
     struct object object;

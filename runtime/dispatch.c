@@ -1,0 +1,461 @@
+/* The dispatcher: CTAs of a running grid onto host threads.
+ *
+ * The simulation thread is worker 0; helpers sleep on a semaphore until a grid is worth sharing. CTAs are handed out in ctaid order. A CTA
+ * belongs to the worker that started it. Kernels whose CTAs must not overlap in time for the same result (`ordered`) run on worker 0 alone; every
+ * kernel that can wait for another CTA is among them.
+ *
+ * A kernel that cannot wait runs each CTA to its end. One that can gives a CTA a quantum; a CTA that is still
+ * there afterwards stays resident while the next ones start, up to what the GPU would hold, and the residents take turns: so look-back chains,
+ * grid barriers and handshakes finish. Whether a CTA that used up its quantum computes or spins shows in how many lanes its instructions
+ * had: spinning is mostly done by one thread. Spinners get short turns, workers long ones. All of it counts instructions,
+ * never time, so that a run can be repeated. */
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/internal.h"
+
+enum {
+    QUANTUM_FREE = 1 << 20,                    /* warp instructions between looks at the stop flag, for kernels that cannot wait */
+    QUANTUM_FIRST = 1 << 15, QUANTUM_SPIN = 1 << 11,
+    PATIENCE = 16,                             /* first quanta in a row for a CTA that computes */
+    SPIN_LANES = 4,                            /* fewer active lanes an instruction than this: spins */
+    SHARE_FROM = 30000,                        /* warp instructions left that are worth waking helpers for: some 100 us */
+    BATCH_INSNS = 4096, BATCH_MAX = 16,
+};
+
+struct resident { struct emu_cta *cta; uint64_t index; int64_t quantum; bool blocked; };
+
+struct grid_run {
+    struct grid_run *next_free;
+    struct rt_context *context;
+    struct rt_function *function;
+    struct emu_grid *grid;
+    uint64_t n_ctas;
+    atomic_uint_fast64_t next, done;           /* CTA numbers handed out; CTAs that ended */
+    atomic_uint_fast64_t stop;                 /* the lowest CTA that faulted, or UINT64_MAX */
+    uint32_t residency;
+    bool ordered, waits, cluster;
+    bool moved;                                /* something ran in this turn that was not blocked */
+    pthread_mutex_t fault_lock;
+    struct emu_fault fault;
+    VEC(struct resident) residents;
+    struct allocation *workspace;              /* cooperative launches */
+    uint64_t started_ns, spent_ns;
+    atomic_uint_fast64_t thread_insns, warp_insns;
+};
+
+struct worker { struct emu_worker *emu; pthread_t thread; sem_t start; int number; bool runs; };
+static struct worker workers[MAX_WORKERS];
+static int n_started;                          /* helpers that exist */
+static sem_t all_done;
+static atomic_int busy;
+static bool woken;                             /* all_done will be posted once */
+static struct grid_run *shared_run;
+static atomic_bool quitting;
+static struct grid_run *free_runs;
+static uint64_t next_grid_id;
+
+void dispatch_quit(void) { atomic_store(&quitting, true); }
+
+/* ---- one CTA ---- */
+
+static void note_fault(struct grid_run *r, uint64_t index, const struct emu_fault *f)
+{
+    pthread_mutex_lock(&r->fault_lock);
+    if (index < atomic_load(&r->stop)) {
+        r->fault = *f;
+        atomic_store(&r->stop, index);
+    }
+    pthread_mutex_unlock(&r->fault_lock);
+}
+
+static void note_failure(struct grid_run *r, uint64_t index, const struct error *e)
+{
+    struct emu_fault f = {.status = e->status};
+    memcpy(f.report, e->text, sizeof f.report < sizeof e->text ? sizeof f.report : sizeof e->text);
+    f.report[sizeof f.report - 1] = 0;
+    note_fault(r, index, &f);
+}
+
+static void note_deadlock(struct grid_run *r, uint64_t index, const struct emu_cta *cta)
+{
+    struct error e = {0};
+    char who[900];
+    emu_cta_explain(cta, who, sizeof who);
+    error_set(&e, ST_LAUNCH_FAILED, "deadlock in %s: block number %llu can never go on\n%s", rt_function_name(r->function), (unsigned long long)index, who);
+    note_failure(r, index, &e);
+}
+
+static bool stopped(const struct grid_run *r, uint64_t index)
+{
+    return atomic_load_explicit(&quitting, memory_order_relaxed) || index > atomic_load_explicit(&r->stop, memory_order_relaxed);
+}
+
+static void account(struct grid_run *r, const struct emu_counters *before, const struct emu_counters *after)
+{
+    atomic_fetch_add_explicit(&r->thread_insns, after->thread_insns - before->thread_insns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&r->warp_insns, after->warp_insns - before->warp_insns, memory_order_relaxed);
+}
+
+static void cta_end(struct grid_run *r, struct worker *w, struct emu_cta *cta)
+{
+    emu_cta_free(cta, w->emu);
+    atomic_fetch_add_explicit(&r->done, 1, memory_order_relaxed);
+}
+
+static void progress(const struct grid_run *r, const struct worker *w)
+{
+    if (w->number == 0)
+        summary_progress(rt_function_name(r->function), atomic_load(&r->done), r->n_ctas, r->started_ns);
+}
+
+/* To the end; for kernels that cannot wait. */
+static void cta_whole(struct grid_run *r, struct worker *w, struct emu_cta *cta, uint64_t index)
+{
+    for (;;) {
+        enum emu_result how = emu_cta_run(cta, w->emu, QUANTUM_FREE);
+        if (how == EMU_FAULT)
+            note_fault(r, index, emu_worker_fault(w->emu));
+        else if (how == EMU_BLOCKED)
+            note_deadlock(r, index, cta);
+        if (how != EMU_YIELD || stopped(r, index))
+            break;
+        progress(r, w);
+    }
+    cta_end(r, w, cta);
+}
+
+/* A turn of a CTA that may wait. True: it is still there. */
+static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, int patience)
+{
+    while (!stopped(r, c->index)) {
+        struct emu_counters before, after;
+        emu_worker_counters(w->emu, &before);
+        enum emu_result how = emu_cta_run(c->cta, w->emu, c->quantum);
+        if (how == EMU_DONE) {
+            r->moved = true;
+            return false;
+        }
+        if (how == EMU_FAULT || (how == EMU_BLOCKED && !r->cluster)) {
+            if (how == EMU_FAULT)
+                note_fault(r, c->index, emu_worker_fault(w->emu));
+            else
+                note_deadlock(r, c->index, c->cta);
+            return false;
+        }
+        emu_worker_counters(w->emu, &after);
+        uint64_t warp = after.warp_insns - before.warp_insns, thread = after.thread_insns - before.thread_insns;
+        c->blocked = how == EMU_BLOCKED;
+        if (!c->blocked || warp)
+            r->moved = true;
+        bool spins = c->blocked || thread < warp * SPIN_LANES;
+        if (spins)
+            c->quantum = QUANTUM_SPIN;
+        else if (patience == 0)
+            c->quantum = c->quantum * 2 < QUANTUM_FIRST ? c->quantum * 2 : QUANTUM_FIRST;
+        progress(r, w);
+        if (spins || patience-- <= 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- one worker's part of a turn ---- */
+
+static struct emu_cta *cta_make(struct grid_run *r, struct worker *w, uint64_t index)
+{
+    struct emu_cta *cta;
+    struct error e = {0};
+    uint32_t n_sm = (uint32_t)r->context->device->facts->sm_count;
+    if (emu_cta_start(&cta, r->grid, w->emu, index, (uint32_t)(index % n_sm), &e) == ST_OK)
+        return cta;
+    note_failure(r, index, &e);
+    return NULL;
+}
+
+static void helpers_wake(struct grid_run *r);
+
+/* Tiny CTAs are taken several at a time; near the end one at a time, so that all workers finish together. */
+static uint64_t batch_size(const struct grid_run *r, uint64_t insns_per_cta)
+{
+    uint64_t taken = atomic_load_explicit(&r->next, memory_order_relaxed);
+    uint64_t left = taken < r->n_ctas ? r->n_ctas - taken : 0;
+    uint64_t n = BATCH_INSNS / (insns_per_cta + 1) + 1, fair = left / (4 * (uint64_t)the.n_workers) + 1;
+    if (n > BATCH_MAX)
+        n = BATCH_MAX;
+    return n < fair ? n : fair;
+}
+
+static void work_free(struct grid_run *r, struct worker *w)
+{
+    bool may_share = w->number == 0 && !r->ordered && the.n_workers > 1;
+    uint64_t ran = 0, batch = 1;
+    struct emu_counters first, now;
+    emu_worker_counters(w->emu, &first);
+    for (;;) {
+        uint64_t index = atomic_fetch_add_explicit(&r->next, batch, memory_order_relaxed);
+        uint64_t end = index + batch < r->n_ctas ? index + batch : r->n_ctas;
+        if (index >= r->n_ctas)
+            return;
+        for (; index < end; index++) {
+            if (stopped(r, index))
+                return;
+            struct emu_cta *cta = cta_make(r, w, index);
+            if (cta)
+                cta_whole(r, w, cta, index);
+            ran++;
+        }
+        emu_worker_counters(w->emu, &now);
+        uint64_t each = (now.warp_insns - first.warp_insns) / ran;
+        batch = batch_size(r, each);
+        progress(r, w);
+        if (may_share && (r->n_ctas - end) * each > SHARE_FROM) {
+            helpers_wake(r);
+            may_share = false;
+        }
+    }
+}
+
+/* Starts what fits, then gives every resident one turn. */
+static void work_waiting(struct grid_run *r, struct worker *w)
+{
+    uint64_t next = atomic_load(&r->next);
+    while (r->residents.n < r->residency && next < r->n_ctas && !stopped(r, next)) {
+        struct resident c = {.index = next++, .quantum = QUANTUM_FIRST};
+        atomic_store(&r->next, next);
+        c.cta = cta_make(r, w, c.index);
+        if (c.cta && !(cta_turn(r, w, &c, PATIENCE) && vec_push(&r->residents, c)))
+            cta_end(r, w, c.cta);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < r->residents.n; i++) {
+        struct resident *c = &r->residents.at[i];
+        if (cta_turn(r, w, c, 0))
+            r->residents.at[kept++] = *c;
+        else
+            cta_end(r, w, c->cta);
+    }
+    r->residents.n = kept;
+}
+
+static void work(struct grid_run *r, struct worker *w)
+{
+    struct emu_counters before, after;
+    emu_worker_counters(w->emu, &before);
+    if (r->waits)
+        work_waiting(r, w);
+    else
+        work_free(r, w);
+    emu_worker_counters(w->emu, &after);
+    account(r, &before, &after);
+}
+
+/* ---- helpers ---- */
+
+static void *help(void *user)
+{
+    struct worker *w = user;
+    for (;;) {
+        while (sem_wait(&w->start) != 0)
+            ;
+        if (!shared_run)
+            return NULL;
+        work(shared_run, w);
+        if (atomic_fetch_sub(&busy, 1) == 1)
+            sem_post(&all_done);
+    }
+}
+
+static bool helper_start(struct worker *w)
+{
+    if (emu_worker_create(&w->emu, NULL) != ST_OK || sem_init(&w->start, 0, 0) != 0)
+        return false;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    w->runs = pthread_create(&w->thread, NULL, help, w) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return w->runs;
+}
+
+/* At most once a turn. Helpers that cannot be had are done without. */
+static void helpers_wake(struct grid_run *r)
+{
+    while (n_started < the.n_workers - 1) {
+        struct worker *w = &workers[n_started + 1];
+        w->number = n_started + 1;
+        if (!helper_start(w)) {
+            the.n_workers = n_started + 1;
+            break;
+        }
+        n_started++;
+    }
+    uint64_t taken = atomic_load(&r->next), left = taken < r->n_ctas ? r->n_ctas - taken : 0;
+    int n = left < (uint64_t)n_started ? (int)left : n_started;
+    if (!n)
+        return;
+    shared_run = r;
+    woken = true;
+    atomic_store(&busy, n);
+    for (int i = 1; i <= n; i++)
+        sem_post(&workers[i].start);
+}
+
+static void helpers_join(void)
+{
+    while (woken && sem_wait(&all_done) != 0)
+        ;
+    woken = false;
+    shared_run = NULL;
+}
+
+void dispatch_stop(void)
+{
+    shared_run = NULL;
+    for (int i = 1; i <= n_started; i++)
+        sem_post(&workers[i].start);
+    for (int i = 1; i <= n_started; i++)
+        pthread_join(workers[i].thread, NULL);
+    n_started = 0;
+}
+
+/* ---- a grid's life ---- */
+
+static bool dispatch_ready(void)
+{
+    if (workers[0].emu)
+        return true;
+    return sem_init(&all_done, 0, 0) == 0 && emu_worker_create(&workers[0].emu, NULL) == ST_OK;
+}
+
+static struct grid_run *run_new(void)
+{
+    struct grid_run *r = free_runs;
+    if (r) {
+        free_runs = r->next_free;
+        return r;
+    }
+    r = calloc(1, sizeof *r);
+    if (r)
+        pthread_mutex_init(&r->fault_lock, NULL);
+    return r;
+}
+
+static void run_free(struct grid_run *r)
+{
+    if (r->workspace)
+        allocation_drop(r->workspace);
+    r->workspace = NULL;
+    r->grid = NULL;
+    r->next_free = free_runs;
+    free_runs = r;
+}
+
+/* Cooperative groups keep the grid barrier in a workspace whose address is in %envreg1 (high half) and %envreg2. */
+static enum status workspace(struct grid_run *r, struct emu_launch *l, struct error *err)
+{
+    enum { WORKSPACE_BYTES = 1024 };
+    struct allocation_request q = {.context = r->context, .device = r->context->device, .kind = RT_MEMORY_VARIABLE, .bytes = WORKSPACE_BYTES, .what = "grid workspace"};
+    enum status st = allocation_make(&r->workspace, &q, err);
+    if (st != ST_OK)
+        return st;
+    *(uint32_t *)(uintptr_t)r->workspace->base = WORKSPACE_BYTES;
+    l->envreg[1] = (uint32_t)(r->workspace->base >> 32);
+    l->envreg[2] = (uint32_t)r->workspace->base;
+    return ST_OK;
+}
+
+static uint64_t device_time(void *unused)
+{
+    (void)unused;
+    return now_ns();
+}
+
+static void run_fill(struct grid_run *r, const struct launch_op *o)
+{
+    const struct rt_function *f = o->function;
+    struct rt_context *c = f->module->context;
+    r->context = c;
+    r->function = o->function;
+    r->n_ctas = (uint64_t)o->grid[0] * o->grid[1] * o->grid[2];
+    atomic_store(&r->next, 0);
+    atomic_store(&r->done, 0);
+    atomic_store(&r->stop, UINT64_MAX);
+    atomic_store(&r->thread_insns, 0);
+    atomic_store(&r->warp_insns, 0);
+    r->cluster = o->cluster[0] * o->cluster[1] * o->cluster[2] > 1;
+    r->ordered = f->facts.ordered || the.n_workers == 1 || r->n_ctas == 1;
+    r->waits = (f->facts.can_wait && f->facts.ordered) || o->cooperative || r->cluster;     /* waiting takes a strong load or an atomic with a result */
+    r->ordered = r->ordered || r->waits;
+    uint64_t per_sm = function_ctas_per_sm(f, o->block[0] * o->block[1] * o->block[2], o->dynamic_shared_bytes);
+    uint64_t most = (per_sm ? per_sm : 1) * c->device->facts->sm_count;
+    r->residency = most < UINT32_MAX / 2 ? (uint32_t)most : UINT32_MAX / 2;
+    r->fault.status = ST_OK;
+    r->started_ns = now_ns();
+    r->spent_ns = 0;
+}
+
+enum status grid_begin(struct op *op, struct error *err)
+{
+    struct launch_op *o = &op->u.launch;
+    struct rt_function *f = o->function;
+    struct rt_context *c = f->module->context;
+    const struct rt_device_facts *d = c->device->facts;
+    struct grid_run *r = dispatch_ready() ? run_new() : NULL;
+    if (!r)
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory to run %s", rt_function_name(f));
+    run_fill(r, o);
+    struct emu_launch l = {
+        .dynamic_shared_bytes = o->dynamic_shared_bytes, .params = (const void *)(uintptr_t)o->params, .param_bytes = o->param_bytes, .param_address = o->params,
+        .grid_id = ++next_grid_id, .cooperative = o->cooperative,
+        .n_sm = (uint32_t)d->sm_count, .max_warps_per_sm = (uint32_t)(d->max_threads_per_sm / d->warp_size), .sm = (uint32_t)d->sm,
+        .max_shared_bytes = (uint32_t)function_shared_limit(f), .stack_bytes = (uint32_t)c->limits[RT_LIMIT_STACK], .policy = EMU_ITS, .parallel = !r->ordered,
+        .host = {.user = c, .output = context_output, .heap_alloc = heap_alloc, .heap_free = heap_free, .time_ns = device_time},
+    };
+    memcpy(l.grid, o->grid, sizeof l.grid);
+    memcpy(l.block, o->block, sizeof l.block);
+    memcpy(l.cluster, o->cluster, sizeof l.cluster);
+    enum status st = o->cooperative ? workspace(r, &l, err) : ST_OK;
+    if (st == ST_OK)
+        st = emu_grid_create(&r->grid, f->kernel, &l, err);
+    if (st != ST_OK) {
+        run_free(r);
+        return st;
+    }
+    o->run = r;
+    return ST_OK;
+}
+
+enum slice grid_slice(struct op *op)
+{
+    struct grid_run *r = op->u.launch.run;
+    uint64_t from = now_ns();
+    r->moved = false;
+    work(r, &workers[0]);
+    helpers_join();
+    r->spent_ns += now_ns() - from;
+    if (r->residents.n && !r->moved && !atomic_load(&quitting))
+        note_deadlock(r, r->residents.at[0].index, r->residents.at[0].cta);
+    if (atomic_load(&r->stop) != UINT64_MAX) {
+        log_text(r->fault.report);
+        if (*r->fault.report && r->fault.report[strlen(r->fault.report) - 1] != '\n')
+            log_text("\n");
+        return SLICE_FAULT;
+    }
+    return atomic_load(&r->done) >= r->n_ctas ? SLICE_DONE : SLICE_AGAIN;
+}
+
+enum status grid_status(const struct op *op) { return op->u.launch.run->fault.status; }
+
+void grid_end(struct op *op)
+{
+    struct grid_run *r = op->u.launch.run;
+    for (size_t i = 0; i < r->residents.n; i++)
+        emu_cta_free(r->residents.at[i].cta, workers[0].emu);
+    r->residents.n = 0;
+    emu_grid_free(r->grid);
+    summary_kernel(&(struct emu_counters){.thread_insns = atomic_load(&r->thread_insns), .warp_insns = atomic_load(&r->warp_insns), .ctas = atomic_load(&r->done)}, r->spent_ns);
+    run_free(r);
+}

@@ -1,0 +1,303 @@
+/* Functions and launches: attributes, the checks of a launch with CUDA's codes, parameter blocks. */
+#include <string.h>
+
+#include "runtime/internal.h"
+
+/* ---- parameter blocks: slots in ranges that kernels may read ---- */
+
+enum { SLOT_CLASSES = 2 };
+static const struct { uint32_t bytes, per_chunk; } slot_class[SLOT_CLASSES] = {{1024, 256}, {36864, 16}};   /* kernels take up to 32764 bytes */
+static VEC(uint64_t) slots[SLOT_CLASSES];
+
+static bool slots_grow(unsigned k)
+{
+    uint64_t bytes = (uint64_t)slot_class[k].bytes * slot_class[k].per_chunk, got;
+    pthread_mutex_lock(&the.memory);
+    uint64_t at = block_get(bytes, &got);
+    struct emu_range r = {.lo = at, .hi = at + bytes, .kind = EMU_RANGE_PARAM, .read_only = true, .what = "kernel parameters"};
+    bool ok = at && emu_space_add(the.space, &r, NULL) == ST_OK;
+    if (at && !ok)
+        block_put(at, got);
+    pthread_mutex_unlock(&the.memory);
+    ok = ok && vec_reserve(&slots[k], slots[k].n + slot_class[k].per_chunk);
+    for (uint32_t i = slot_class[k].per_chunk; ok && i-- > 0;)
+        slots[k].at[slots[k].n++] = at + (uint64_t)i * slot_class[k].bytes;
+    return ok;
+}
+
+uint64_t params_get(uint32_t bytes)
+{
+    unsigned k = bytes > slot_class[0].bytes;
+    if (bytes > slot_class[k].bytes || (!slots[k].n && !slots_grow(k)))
+        return 0;
+    return slots[k].at[--slots[k].n];
+}
+
+void params_put(uint64_t address, uint32_t bytes)
+{
+    (void)vec_push(&slots[bytes > slot_class[0].bytes], address);      /* there is room: it came from there */
+}
+
+/* ---- functions ---- */
+
+enum { MAX_REGS = 255, MIN_REGS = 16, DEFAULT_SHARED = 48 << 10 };
+
+static uint32_t threads_by_regs(const struct rt_device_facts *d, uint32_t regs)
+{
+    uint32_t per_warp = (uint32_t)((regs * 32 + d->reg_unit_per_warp - 1) / d->reg_unit_per_warp * d->reg_unit_per_warp);
+    uint32_t warps = (uint32_t)(d->regs_per_sm / d->reg_partitions / per_warp * d->reg_partitions);
+    uint32_t threads = warps * 32;
+    return threads < d->max_threads_per_block ? threads : (uint32_t)d->max_threads_per_block;
+}
+
+static enum status prepare(struct rt_function *f, struct error *err)
+{
+    const struct rt_device_facts *d = f->module->context->device->facts;
+    struct emu_kernel *k;
+    enum status st = emu_kernel_get(&k, f->module->image, f->index, err);
+    if (st != ST_OK)
+        return st;
+    emu_kernel_facts(k, &f->facts);
+    uint32_t regs = f->cubin ? f->cubin->registers : f->facts.regs;
+    f->regs = regs < MIN_REGS ? MIN_REGS : regs > MAX_REGS ? MAX_REGS : regs;
+    f->max_threads = threads_by_regs(d, f->regs);
+    if (f->facts.max_threads && f->facts.max_threads < f->max_threads)
+        f->max_threads = f->facts.max_threads;
+    else if (f->facts.max_threads)             /* ptxas keeps the promise of .maxntid by spending fewer registers */
+        f->max_threads = f->facts.max_threads < d->max_threads_per_block ? f->facts.max_threads : (uint32_t)d->max_threads_per_block;
+    f->max_dynamic_shared_bytes = f->facts.shared_bytes < DEFAULT_SHARED ? DEFAULT_SHARED - f->facts.shared_bytes : 0;
+    __atomic_store_n(&f->kernel, k, __ATOMIC_RELEASE);
+    return ST_OK;
+}
+
+enum status function_ready(struct rt_function *f, struct error *err)
+{
+    if (__atomic_load_n(&f->kernel, __ATOMIC_ACQUIRE))
+        return ST_OK;
+    pthread_mutex_lock(&the.code);
+    enum status st = f->kernel ? ST_OK : prepare(f, err);
+    pthread_mutex_unlock(&the.code);
+    return st;
+}
+
+uint64_t function_shared_limit(const struct rt_function *f) { return (uint64_t)f->facts.shared_bytes + f->max_dynamic_shared_bytes; }
+
+enum status rt_function_info(struct rt_function *f, struct rt_function_info *out, struct error *err)
+{
+    enum status st = function_ready(f, err);
+    if (st != ST_OK)
+        return st;
+    const struct ptx_module *ptx = f->module->code->ptx;
+    const struct ptx_function *p = &ptx->functions[f->index];
+    *out = (struct rt_function_info){
+        .name = p->name, .max_threads = f->max_threads, .regs = f->regs,
+        .shared_bytes = f->facts.shared_bytes, .const_bytes = f->facts.const_bytes,
+        .local_bytes = f->cubin ? f->cubin->local_bytes : f->facts.local_bytes,
+        .max_dynamic_shared_bytes = f->max_dynamic_shared_bytes, .carveout = f->carveout,
+        .ptx_version = ptx->target_sm, .binary_version = (uint32_t)f->module->context->device->facts->sm,
+        .cluster_required = f->facts.cluster[0] != 0, .cluster_non_portable = f->non_portable,
+        .n_params = p->proto.n_params, .param_bytes = p->proto.param_bytes,
+    };
+    memcpy(out->cluster, f->cluster[0] ? f->cluster : f->facts.cluster, sizeof out->cluster);
+    return ST_OK;
+}
+
+static const struct ptx_var *param_at(const struct rt_function *f, uint32_t i)
+{
+    const struct ptx_function *p = &f->module->code->ptx->functions[f->index];
+    return i < p->proto.n_params ? &p->vars[p->proto.params[i]] : NULL;
+}
+
+enum status rt_function_param(struct rt_function *f, uint32_t index, uint64_t *offset, uint64_t *bytes)
+{
+    const struct ptx_var *v = param_at(f, index);
+    if (!v)
+        return ST_INVALID_VALUE;
+    *offset = v->offset;
+    *bytes = v->bytes;
+    return ST_OK;
+}
+
+enum status rt_function_set_max_dynamic_shared(struct rt_function *f, int bytes)
+{
+    enum status st = function_ready(f, NULL);
+    if (st != ST_OK)
+        return st;
+    uint64_t most = f->module->context->device->facts->shared_per_block_optin_bytes;
+    if (bytes < 0 || f->facts.shared_bytes + (uint64_t)bytes > most)
+        return ST_INVALID_VALUE;
+    f->max_dynamic_shared_bytes = (uint32_t)bytes;
+    return ST_OK;
+}
+
+enum status rt_function_set_carveout(struct rt_function *f, int percent)
+{
+    if (percent < -1 || percent > 100)
+        return ST_INVALID_VALUE;
+    f->carveout = percent;
+    return ST_OK;
+}
+
+enum status rt_function_set_cluster(struct rt_function *f, const uint32_t cluster[3])
+{
+    memcpy(f->cluster, cluster, sizeof f->cluster);
+    return ST_OK;
+}
+
+enum status rt_function_set_non_portable(struct rt_function *f, bool on)
+{
+    f->non_portable = on;
+    return ST_OK;
+}
+
+/* ---- checks ---- */
+
+static enum status check_dimensions(const struct rt_launch *l, const struct rt_device_facts *d, const char *name, struct error *err)
+{
+    const uint64_t grid_max[3] = {d->max_grid_x, d->max_grid_y, d->max_grid_z}, block_max[3] = {d->max_block_x, d->max_block_y, d->max_block_z};
+    for (int i = 0; i < 3; i++) {
+        if (!l->grid[i] || l->grid[i] > grid_max[i])
+            return error_set(err, ST_INVALID_CONFIGURATION, "launch of %s: grid.%c is %u, %s takes 1 to %llu", name, 'x' + i, l->grid[i], d->name, (unsigned long long)grid_max[i]);
+        if (!l->block[i] || l->block[i] > block_max[i])
+            return error_set(err, ST_INVALID_CONFIGURATION, "launch of %s: block.%c is %u, %s takes 1 to %llu", name, 'x' + i, l->block[i], d->name, (unsigned long long)block_max[i]);
+    }
+    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    if (threads > d->max_threads_per_block)
+        return error_set(err, ST_INVALID_CONFIGURATION, "launch of %s: %u x %u x %u = %llu threads a block, %s takes %llu", name, l->block[0], l->block[1], l->block[2],
+                         (unsigned long long)threads, d->name, (unsigned long long)d->max_threads_per_block);
+    return ST_OK;
+}
+
+static enum status check_resources(const struct rt_launch *l, const struct rt_function *f, const char *name, struct error *err)
+{
+    uint32_t threads = l->block[0] * l->block[1] * l->block[2];
+    if (threads > f->max_threads) {
+        error_set(err, ST_LAUNCH_OUT_OF_RESOURCES, "launch of %s: %u threads a block, this kernel can have %u (%u registers a thread%s)", name, threads, f->max_threads, f->regs,
+                  f->facts.max_threads ? ", __launch_bounds__" : "");
+        error_hint(err, "use smaller blocks, or compile with __launch_bounds__(%u)", threads);
+        return ST_LAUNCH_OUT_OF_RESOURCES;
+    }
+    const uint32_t *req = f->facts.req_threads;
+    if (req[0] && (req[0] != l->block[0] || (req[1] ? req[1] : 1) != l->block[1] || (req[2] ? req[2] : 1) != l->block[2]))
+        return error_set(err, ST_INVALID_VALUE, "launch of %s: block %u x %u x %u, the kernel was compiled for exactly %u x %u x %u", name, l->block[0], l->block[1], l->block[2],
+                         req[0], req[1] ? req[1] : 1, req[2] ? req[2] : 1);
+    if (l->dynamic_shared_bytes > f->max_dynamic_shared_bytes) {
+        error_set(err, ST_INVALID_VALUE, "launch of %s: %u bytes of dynamic shared memory, the limit is %u", name, l->dynamic_shared_bytes, f->max_dynamic_shared_bytes);
+        uint64_t most = f->module->context->device->facts->shared_per_block_optin_bytes - f->facts.shared_bytes;
+        if (l->dynamic_shared_bytes <= most)
+            error_hint(err, "cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %u) raises it", name, l->dynamic_shared_bytes);
+        return ST_INVALID_VALUE;
+    }
+    return ST_OK;
+}
+
+/* cluster: what the launch says, else what cuFuncSetAttribute said, else what the kernel was compiled for, else 1 x 1 x 1. */
+static enum status choose_cluster(uint32_t cluster[3], const struct rt_launch *l, const struct rt_function *f, const char *name, struct error *err)
+{
+    const struct rt_device_facts *d = f->module->context->device->facts;
+    const uint32_t *from = l->cluster[0] ? l->cluster : f->cluster[0] ? f->cluster : f->facts.cluster;
+    uint64_t ctas = 1;
+    for (int i = 0; i < 3; i++) {
+        cluster[i] = from[0] && from[i] ? from[i] : 1;
+        ctas *= cluster[i];
+    }
+    if (ctas == 1)
+        return ST_OK;
+    uint64_t most = d->cluster_launch ? f->non_portable ? 16 : d->max_cluster_ctas : 1;
+    if (ctas > most)
+        return error_set(err, ST_INVALID_CLUSTER_SIZE, "launch of %s: a cluster of %llu blocks, %s takes %llu", name, (unsigned long long)ctas, d->name, (unsigned long long)most);
+    for (int i = 0; i < 3; i++)
+        if (l->grid[i] % cluster[i])
+            return error_set(err, ST_INVALID_CLUSTER_SIZE, "launch of %s: grid.%c is %u, no multiple of the cluster's %u", name, 'x' + i, l->grid[i], cluster[i]);
+    return ST_OK;
+}
+
+static enum status check_cooperative(const struct rt_launch *l, const struct rt_function *f, const char *name, struct error *err)
+{
+    uint64_t ctas = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    uint64_t most = function_ctas_per_sm(f, l->block[0] * l->block[1] * l->block[2], l->dynamic_shared_bytes) * f->module->context->device->facts->sm_count;
+    if (ctas <= most)
+        return ST_OK;
+    return error_set(err, ST_COOPERATIVE_LAUNCH_TOO_LARGE, "cooperative launch of %s: %llu blocks, %s holds %llu of them at once", name, (unsigned long long)ctas,
+                     f->module->context->device->facts->name, (unsigned long long)most);
+}
+
+/* ---- parameters ---- */
+
+static enum status check_params(const struct rt_launch *l, const struct rt_function *f, const char *name, struct error *err)
+{
+    const struct ptx_proto *p = &f->module->code->ptx->functions[f->index].proto;
+    if (!p->n_params)
+        return ST_OK;
+    if (!l->params && !l->buffer)
+        return error_set(err, ST_INVALID_VALUE, "launch of %s: it takes %u parameters, none were given", name, p->n_params);
+    if (!l->params && l->buffer_bytes < p->param_bytes)
+        return error_set(err, ST_INVALID_VALUE, "launch of %s: %zu bytes of parameters, it takes %u", name, l->buffer_bytes, p->param_bytes);
+    return ST_OK;
+}
+
+static void write_params(void *block, const struct rt_launch *l, const struct rt_function *f, uint32_t bytes)
+{
+    if (!l->params) {
+        memcpy(block, l->buffer, bytes);
+        return;
+    }
+    const struct ptx_function *p = &f->module->code->ptx->functions[f->index];
+    for (uint32_t i = 0; i < p->proto.n_params; i++) {
+        const struct ptx_var *v = &p->vars[p->proto.params[i]];
+        memcpy((char *)block + v->offset, l->params[i], v->bytes);
+    }
+}
+
+/* ---- the launch ---- */
+
+static enum status enqueue(const struct rt_launch *l, const uint32_t cluster[3], struct error *err)
+{
+    struct rt_function *f = l->function;
+    uint32_t bytes = f->module->code->ptx->functions[f->index].proto.param_bytes;
+    enum status st = ST_OK;
+    pthread_mutex_lock(&the.lock);
+    struct op *op = op_new(l->stream, OP_LAUNCH);
+    uint64_t params = op && bytes ? params_get(bytes) : 0;
+    if (!op || (bytes && !params)) {
+        st = error_set(err, ST_OUT_OF_MEMORY, "no memory for a launch");
+        if (op)
+            op_drop(op);
+    } else {
+        struct launch_op *o = &op->u.launch;
+        *o = (struct launch_op){.function = f, .dynamic_shared_bytes = l->dynamic_shared_bytes, .param_bytes = bytes, .params = params, .cooperative = l->cooperative};
+        memcpy(o->grid, l->grid, sizeof o->grid);
+        memcpy(o->block, l->block, sizeof o->block);
+        memcpy(o->cluster, cluster, sizeof o->cluster);
+        if (params)
+            write_params((void *)(uintptr_t)params, l, f, bytes);
+        op_push(op);
+    }
+    pthread_mutex_unlock(&the.lock);
+    return st;
+}
+
+enum status rt_launch(const struct rt_launch *l, struct error *err)
+{
+    struct rt_function *f = l->function;
+    struct rt_context *c = f->module->context;
+    const char *name = rt_function_name(f);
+    enum status st = context_status(c);
+    if (st != ST_OK)
+        return st;
+    if (l->stream->context != c)
+        return error_set(err, ST_INVALID_HANDLE, "launch of %s: the stream belongs to another context", name);
+    uint32_t cluster[3];
+    st = check_dimensions(l, c->device->facts, name, err);
+    if (st == ST_OK)
+        st = function_ready(f, err);
+    if (st == ST_OK)
+        st = check_resources(l, f, name, err);
+    if (st == ST_OK)
+        st = choose_cluster(cluster, l, f, name, err);
+    if (st == ST_OK && l->cooperative)
+        st = check_cooperative(l, f, name, err);
+    if (st == ST_OK)
+        st = check_params(l, f, name, err);
+    return st == ST_OK ? enqueue(l, cluster, err) : st;
+}

@@ -1,0 +1,229 @@
+/* Virtual memory management: reservations, physical allocations, and mappings of one into the other.
+ *
+ * A physical allocation is an anonymous file in memory, so that it can appear at several addresses. A mapping becomes visible to kernels
+ * and copies when access is given to it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/internal.h"
+
+struct rt_mapping {                            /* a physical allocation */
+    struct object object;
+    struct device *device;
+    uint64_t bytes;
+    int fd;
+    unsigned maps;
+    bool released;
+};
+_Static_assert(sizeof(struct rt_mapping) <= 128, "object_bytes in process.c");
+
+struct reservation { uint64_t at, bytes; };
+struct view { uint64_t at, bytes; struct rt_mapping *physical; struct allocation record; bool visible; };
+static VEC(struct reservation) reservations;   /* all under the.memory */
+static VEC(struct view *) views;
+
+/* ---- reservations ---- */
+
+enum status rt_reserve(uint64_t bytes, uint64_t align, uint64_t *address)
+{
+    if (!bytes || bytes % RT_GRANULARITY || (align & (align - 1)) || align > (uint64_t)1 << 30)
+        return ST_INVALID_VALUE;
+    if (bytes > EMU_SPAN)
+        return ST_OUT_OF_MEMORY;
+    pthread_mutex_lock(&the.memory);
+    uint64_t extra = align > RT_GRANULARITY ? align : 0, got = 0;
+    uint64_t block = vec_reserve(&reservations, reservations.n + 1) ? block_get(bytes + extra, &got) : 0;
+    if (block) {
+        uint64_t at = extra ? (block + align - 1) / align * align : block;
+        mprotect((void *)(uintptr_t)block, got, PROT_NONE);
+        if (at > block)
+            block_put(block, at - block);
+        if (block + got > at + bytes)
+            block_put(at + bytes, block + got - at - bytes);
+        reservations.at[reservations.n++] = (struct reservation){at, bytes};
+        *address = at;
+    }
+    pthread_mutex_unlock(&the.memory);
+    return block ? ST_OK : ST_OUT_OF_MEMORY;
+}
+
+static bool overlaps_view(uint64_t at, uint64_t bytes)
+{
+    for (size_t i = 0; i < views.n; i++)
+        if (views.at[i]->at < at + bytes && at < views.at[i]->at + views.at[i]->bytes)
+            return true;
+    return false;
+}
+
+enum status rt_reserve_free(uint64_t address, uint64_t bytes)
+{
+    enum status st = ST_INVALID_VALUE;
+    pthread_mutex_lock(&the.memory);
+    for (size_t i = 0; i < reservations.n; i++)
+        if (reservations.at[i].at == address && reservations.at[i].bytes == bytes && !overlaps_view(address, bytes)) {
+            reservations.at[i] = reservations.at[--reservations.n];
+            block_put(address, bytes);
+            st = ST_OK;
+            break;
+        }
+    pthread_mutex_unlock(&the.memory);
+    return st;
+}
+
+/* ---- physical allocations ---- */
+
+enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t bytes)
+{
+    *out = NULL;
+    struct device *d = device_at(device);
+    if (!d)
+        return ST_INVALID_DEVICE;
+    if (!bytes || bytes % RT_GRANULARITY)
+        return ST_INVALID_VALUE;
+    uint64_t free_bytes, total;
+    rt_device_memory(device, &free_bytes, &total);
+    if (bytes > free_bytes)
+        return ST_OUT_OF_MEMORY;
+    struct rt_mapping *m = object_new(RT_MAPPING);
+    if (!m)
+        return ST_OUT_OF_MEMORY;
+    m->fd = memfd_create("heddle", MFD_CLOEXEC);
+    if (m->fd < 0 || ftruncate(m->fd, (off_t)bytes) != 0) {
+        if (m->fd >= 0)
+            close(m->fd);
+        object_free(m);
+        return ST_OUT_OF_MEMORY;
+    }
+    m->device = d;
+    m->bytes = bytes;
+    pthread_mutex_lock(&the.memory);
+    d->used_bytes += bytes;
+    if (d->used_bytes > d->peak_bytes)
+        d->peak_bytes = d->used_bytes;
+    pthread_mutex_unlock(&the.memory);
+    *out = m;
+    return ST_OK;
+}
+
+/* Under the.memory. */
+static void physical_drop(struct rt_mapping *m)
+{
+    if (!m->released || m->maps)
+        return;
+    m->device->used_bytes -= m->bytes;
+    close(m->fd);
+    object_free(m);
+}
+
+enum status rt_physical_release(struct rt_mapping *m)
+{
+    pthread_mutex_lock(&the.memory);
+    enum status st = m->released ? ST_INVALID_VALUE : ST_OK;
+    m->released = true;
+    physical_drop(m);
+    pthread_mutex_unlock(&the.memory);
+    return st;
+}
+
+uint64_t rt_physical_bytes(const struct rt_mapping *m) { return m->bytes; }
+int rt_physical_device(const struct rt_mapping *m) { return m->device->ordinal; }
+
+/* ---- mappings ---- */
+
+static bool reserved(uint64_t at, uint64_t bytes)
+{
+    for (size_t i = 0; i < reservations.n; i++)
+        if (at >= reservations.at[i].at && bytes <= reservations.at[i].bytes && at - reservations.at[i].at <= reservations.at[i].bytes - bytes)
+            return true;
+    return false;
+}
+
+enum status rt_map(uint64_t address, uint64_t bytes, uint64_t offset, struct rt_mapping *m)
+{
+    if (!bytes || (address | bytes | offset) % RT_GRANULARITY || bytes > m->bytes || offset > m->bytes - bytes)
+        return ST_INVALID_VALUE;
+    enum status st = ST_OK;
+    pthread_mutex_lock(&the.memory);
+    struct view *v = NULL;
+    if (!reserved(address, bytes) || overlaps_view(address, bytes))
+        st = ST_INVALID_VALUE;
+    else if (!vec_reserve(&views, views.n + 1) || !(v = calloc(1, sizeof *v)))
+        st = ST_OUT_OF_MEMORY;
+    else if (mmap((void *)(uintptr_t)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, m->fd, (off_t)offset) == MAP_FAILED)
+        st = ST_OUT_OF_MEMORY;
+    if (st == ST_OK) {
+        *v = (struct view){.at = address, .bytes = bytes, .physical = m};
+        v->record = (struct allocation){.base = address, .bytes = bytes, .device = m->device, .kind = RT_MEMORY_MAPPED};
+        views.at[views.n++] = v;
+        m->maps++;
+    } else {
+        free(v);
+    }
+    pthread_mutex_unlock(&the.memory);
+    return st;
+}
+
+static void view_hide(struct view *v)
+{
+    if (v->visible)
+        emu_space_remove(the.space, v->at, NULL);
+    v->visible = false;
+    mprotect((void *)(uintptr_t)v->at, v->bytes, PROT_NONE);
+}
+
+/* Every mapping inside [address, address + bytes), which they must fill. */
+static bool filled(uint64_t address, uint64_t bytes)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < views.n; i++)
+        if (views.at[i]->at >= address && views.at[i]->at + views.at[i]->bytes <= address + bytes)
+            sum += views.at[i]->bytes;
+    return sum == bytes && bytes;
+}
+
+enum status rt_unmap(uint64_t address, uint64_t bytes)
+{
+    pthread_mutex_lock(&the.memory);
+    bool ok = filled(address, bytes);
+    for (size_t i = 0; ok && i < views.n;) {
+        struct view *v = views.at[i];
+        if (v->at < address || v->at >= address + bytes) {
+            i++;
+            continue;
+        }
+        view_hide(v);
+        mmap((void *)(uintptr_t)v->at, v->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        v->physical->maps--;
+        physical_drop(v->physical);
+        views.at[i] = views.at[--views.n];
+        free(v);
+    }
+    pthread_mutex_unlock(&the.memory);
+    return ok ? ST_OK : ST_INVALID_VALUE;
+}
+
+enum status rt_map_access(uint64_t address, uint64_t bytes, bool readable, bool writable)
+{
+    enum status st = ST_OK;
+    pthread_mutex_lock(&the.memory);
+    if (!filled(address, bytes))
+        st = ST_INVALID_VALUE;
+    for (size_t i = 0; st == ST_OK && i < views.n; i++) {
+        struct view *v = views.at[i];
+        if (v->at < address || v->at >= address + bytes)
+            continue;
+        view_hide(v);
+        if (!readable)
+            continue;
+        struct emu_range r = {.lo = v->at, .hi = v->at + v->bytes, .kind = EMU_RANGE_DEVICE, .read_only = !writable, .device = (uint16_t)v->physical->device->ordinal,
+                              .what = "cuMemMap", .owner = &v->record};
+        st = emu_space_add(the.space, &r, NULL);
+        v->visible = st == ST_OK;
+        mprotect((void *)(uintptr_t)v->at, v->bytes, PROT_READ | PROT_WRITE);
+    }
+    pthread_mutex_unlock(&the.memory);
+    return st;
+}
