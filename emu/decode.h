@@ -13,6 +13,8 @@ unsigned decode_reg_width(const struct decoder *d, int32_t reg);   /* of the reg
 uint32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum ptx_type type, unsigned width);
 /* Offset of the mask of a predicate operand; a negated one gets its own mask record (or use decode_pred_flip to fold the negation). */
 uint32_t decode_pred(struct decoder *d, const struct ptx_operand *o);
+/* The same without a record: the lanes are mask ^ *flip. */
+uint32_t decode_pred_flip(struct decoder *d, const struct ptx_operand *o, uint32_t *flip);
 /* Offset of a row to write with `width` bytes per lane. A sink gives a scratch row. When the register is wider or narrower than width, the value is moved into it
  * (zero-extended, or sign-extended when sign is true, or truncated) by a record that decode_end emits after the present instruction. */
 uint32_t decode_dest(struct decoder *d, const struct ptx_operand *o, unsigned width, bool sign);

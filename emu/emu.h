@@ -64,6 +64,10 @@ void emu_image_free(struct emu_image *image);
 struct ptx_module *emu_image_module(const struct emu_image *image);
 bool emu_image_symbol(const struct emu_image *image, const char *name, uint64_t *address, uint64_t *bytes);   /* variables */
 
+/* For debuggers and tests, before the first emu_kernel_get: keep_copies gives every PTX instruction a record of its own; keep_rows gives every register
+ * a row of its own. */
+void emu_image_tune(struct emu_image *image, bool keep_copies, bool keep_rows);
+
 enum emu_policy { EMU_ITS, EMU_STACK };        /* divergence: independent thread scheduling, or the post-dominator stack */
 
 struct emu_kernel;

@@ -46,10 +46,21 @@ struct code {
     uint32_t frame_bytes;                      /* rows, multiple of 64 */
     uint32_t const_at, const_bytes;            /* part of the frame that holds constant rows, and its image: */
     const char *const_image;                   /* copied into the frame when it is entered */
+    const struct fill *fills; uint32_t n_fills;/* rows of the constant part that depend on launch, warp or CTA; those of the CTA last */
+    uint32_t first_cta_fill;
     uint32_t local_bytes;                      /* local memory of one activation, multiple of 16 */
     /* parameters and returns: word rows (4 bytes x 32), see decode_call.c */
     uint32_t param_at, return_at, param_words, return_words;
-    void *aux;                                 /* per-decoder tables (branch targets, vectors, printf ..), arena-owned */
+};
+
+/* A constant row whose value is known only at run time (emu/sreg.c writes it). */
+enum fill_kind { FILL_SREG, FILL_PARAM, FILL_LOCAL };
+struct fill {
+    uint32_t at;                               /* offset in the frame */
+    uint8_t kind, width;                       /* enum fill_kind; bytes per lane, 0 = a mask */
+    uint8_t bytes; bool sign;                  /* PARAM: bytes read from the block, and how they are widened */
+    uint16_t sreg; uint8_t component;          /* SREG */
+    uint32_t offset;                           /* PARAM: in the block; LOCAL: in the activation's local memory */
 };
 
 /* Divergence. A warp is a set of splits with disjoint masks; one runs, the others are ready or wait. A join collects the lanes that
@@ -74,6 +85,7 @@ struct warp {
     char *local;                               /* local memory of lane 0; lane l at + l * local_stride */
     uint32_t local_stride;                     /* bytes per lane */
     uint32_t local_sp;                         /* where the current activation's local memory starts */
+    const struct insn *join_at;                /* the marker at which the running split arrives in its join, or NULL */
     struct warp_flow *flow;                    /* splits, joins, call stack: emu/flow.c */
 };
 
@@ -92,7 +104,24 @@ struct ctx {                                   /* one per worker */
     uint64_t event_address[WARP_SIZE];
     char *shared; uint32_t shared_bytes;       /* of the running CTA */
     bool parallel;
+    bool spun;                                 /* a loop that may wait for another lane went round: waiting lanes may leave their joins early */
+    const void *sites_kernel;                  /* whose sites they are */
 };
+
+/* One launch: emu/grid.c. Immutable once made, but for the lazily decoded callees of its kernel. */
+struct emu_grid {
+    struct emu_kernel *kernel;
+    const struct code *code;                   /* of the entry function */
+    struct emu_launch launch;                  /* params points to the grid's copy */
+    uint64_t serial;                           /* never the same twice in a process */
+    uint64_t n_ctas;
+    uint32_t threads, warps;                   /* per CTA */
+    uint32_t shared_bytes;                     /* static, rounded up, and dynamic */
+    uint32_t static_shared_bytes;
+    uint32_t local_stride;                     /* bytes of local memory per thread, stack included */
+};
+
+struct cta_barrier { uint32_t arrived, need /* 0: all live threads */, popc; bool all, any; };
 
 struct emu_cta {                               /* emu/cta.c */
     struct emu_grid *grid;
@@ -104,6 +133,12 @@ struct emu_cta {                               /* emu/cta.c */
     uint32_t live_threads;
     uint32_t next_warp;                        /* round robin */
     uint32_t cluster_rank;
+    struct emu_cta *next_free;                 /* the worker's list of recycled CTAs */
+    uint64_t grid_serial;                      /* launch whose constants the frames hold */
+    char *frames, *local; size_t frames_bytes, local_bytes, shared_room; uint32_t warps_room;
+    struct cta_barrier barrier_room[16];
+    uint32_t barriers_open;                    /* some barrier has arrivals */
+    struct warp_flow *flows;
 };
 
 static inline void *row(const struct warp *w, uint32_t off) { return w->frame + off; }

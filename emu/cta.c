@@ -1,0 +1,355 @@
+/* CTAs on a worker: recycled memory, round robin over warps, CTA barriers.
+ *
+ * A CTA's memory (frames, flow, shared, local) stays with the worker when it ends. The next CTA of the same launch finds all constant rows
+ * in place but those that name the CTA itself, so starting one costs little more than a reset of its warps. Shared memory is cleared for each CTA,
+ * so that what a program reads before writing it does not depend on which host thread ran what before. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/flow.h"
+
+enum { SLICE = 8192 };                         /* warp instructions that a warp may run before the next one's turn */
+
+struct emu_worker {
+    struct ctx c;
+    struct emu_cta *free;
+    uint64_t ctas;
+};
+
+enum status emu_worker_create(struct emu_worker **out, struct error *err)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out) return error_set(err, ST_OUT_OF_MEMORY, "the host has no memory left for a worker");
+    return ST_OK;
+}
+
+static void cta_destroy(struct emu_cta *cta)
+{
+    for (uint32_t i = 0; i < cta->warps_room; i++) flow_free(&cta->warps[i]);
+    free(cta->warps);
+    free(cta->flows);
+    free(cta->frames);
+    free(cta->shared);
+    free(cta->local);
+    free(cta);
+}
+
+void emu_worker_free(struct emu_worker *w)
+{
+    if (!w) return;
+    for (struct emu_cta *cta = w->free, *next; cta; cta = next) {
+        next = cta->next_free;
+        cta_destroy(cta);
+    }
+    free(w->c.sites);
+    free(w);
+}
+
+void emu_worker_counters(const struct emu_worker *w, struct emu_counters *out)
+{
+    *out = (struct emu_counters){ w->c.thread_insns, w->c.warp_insns, w->ctas };
+}
+
+const struct emu_fault *emu_worker_fault(const struct emu_worker *w) { return &w->c.fault; }
+
+/* ---- start ------------------------------------------------------------------------------------------------------- */
+
+static size_t frame_stride(const struct emu_grid *g)
+{
+    size_t n = g->code->frame_bytes;
+    return n % 1024 ? n : n + 192;             /* keeps the rows of neighbouring warps out of the same cache sets */
+}
+
+/* Memory from the worker's list: one that served this launch before, or the first there is. */
+static struct emu_cta *cta_take(struct emu_worker *w, const struct emu_grid *g)
+{
+    struct emu_cta **at = &w->free;
+    while (*at && (*at)->grid_serial != g->serial) at = &(*at)->next_free;
+    if (!*at) at = &w->free;
+    struct emu_cta *cta = *at;
+    if (cta) *at = cta->next_free;
+    else cta = calloc(1, sizeof *cta);
+    return cta;
+}
+
+static bool room(void *at, size_t *have, size_t want, bool zeroed)
+{
+    if (*have >= want) return true;
+    void **p = at;
+    free(*p);
+    *p = zeroed ? calloc(1, want) : aligned_alloc(64, (want + 63) & ~(size_t)63);
+    *have = *p ? want : 0;
+    return *p != NULL;
+}
+
+static bool cta_rooms(struct emu_cta *cta, const struct emu_grid *g)
+{
+    if (cta->warps_room < g->warps) {
+        for (uint32_t i = 0; i < cta->warps_room; i++) flow_free(&cta->warps[i]);
+        free(cta->warps);
+        free(cta->flows);
+        cta->warps = calloc(g->warps, sizeof *cta->warps);
+        cta->flows = calloc(g->warps, sizeof *cta->flows);
+        cta->warps_room = cta->warps && cta->flows ? g->warps : 0;
+        if (!cta->warps_room) return false;
+        for (uint32_t i = 0; i < g->warps; i++) cta->warps[i].flow = &cta->flows[i];
+    }
+    return room(&cta->frames, &cta->frames_bytes, frame_stride(g) * g->warps, false) &&
+           room(&cta->shared, &cta->shared_room, (size_t)g->shared_bytes + 64, false) &&
+           room(&cta->local, &cta->local_bytes, (size_t)g->local_stride * WARP_SIZE * g->warps, true);
+}
+
+/* Everything in the frames that is the same for all CTAs of the launch. */
+static void cta_prepare(struct emu_cta *cta, struct emu_grid *g)
+{
+    const struct code *code = g->code;
+    cta->grid = g;
+    cta->n_warps = g->warps;
+    cta->shared_bytes = g->shared_bytes;
+    cta->barriers = cta->barrier_room;
+    for (uint32_t i = 0; i < g->warps; i++) {
+        struct warp *w = &cta->warps[i];
+        w->number = i;
+        w->cta = cta;
+        w->local_stride = g->local_stride;
+        w->local = cta->local ? cta->local + (size_t)i * g->local_stride * WARP_SIZE : NULL;
+        w->flow->base.frame = cta->frames + frame_stride(g) * i;
+        char *frame = w->flow->base.frame;
+        *(uint32_t *)(void *)(frame + FRAME_TRUE) = FULL_MASK;
+        memcpy(frame + code->const_at, code->const_image, code->const_bytes);
+        fill_rows(code, 0, frame, w, g, 0);
+    }
+    cta->grid_serial = g->serial;
+}
+
+enum status emu_cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_worker *wk, uint64_t index, uint32_t smid, struct error *err)
+{
+    struct emu_cta *cta = cta_take(wk, g);
+    *out = cta;
+    if (!cta || (cta->grid_serial != g->serial && !cta_rooms(cta, g))) {
+        if (cta) cta_destroy(cta);
+        *out = NULL;
+        return error_set(err, ST_OUT_OF_MEMORY, "the host has no memory left for the registers and local memory of a block of %u threads", g->threads);
+    }
+    cta->index = index;
+    cta->smid = smid;
+    cta->ctaid[0] = (uint32_t)(index % g->launch.grid[0]);
+    cta->ctaid[1] = (uint32_t)(index / g->launch.grid[0] % g->launch.grid[1]);
+    cta->ctaid[2] = (uint32_t)(index / g->launch.grid[0] / g->launch.grid[1]);
+    if (cta->grid_serial != g->serial) cta_prepare(cta, g);
+    cta->live_threads = g->threads;
+    cta->next_warp = 0;
+    cta->barriers_open = 0;
+    memset(cta->barrier_room, 0, sizeof cta->barrier_room);
+    if (g->shared_bytes) memset(cta->shared, 0, g->shared_bytes);
+    for (uint32_t i = 0; i < g->warps; i++) {
+        struct warp *w = &cta->warps[i];
+        uint32_t left = g->threads - i * WARP_SIZE;
+        flow_reset(w, g->code, left >= WARP_SIZE ? FULL_MASK : (1u << left) - 1);
+        fill_rows(g->code, g->code->first_cta_fill, w->frame, w, g, 0);
+    }
+    return ST_OK;
+}
+
+void emu_cta_free(struct emu_cta *cta, struct emu_worker *w)
+{
+    if (!cta) return;
+    cta->next_free = w->free;
+    w->free = cta;
+}
+
+/* ---- barriers ------------------------------------------------------------------------------------------------------ */
+
+/* Everybody who waits at barrier id goes on behind it. The record of a split that waits says whether a reduction is wanted. */
+static void barrier_complete(struct emu_cta *cta, uint32_t id)
+{
+    for (uint32_t i = 0; i < cta->n_warps; i++) {
+        struct warp_flow *f = cta->warps[i].flow;
+        for (uint32_t k = 0; k < f->n; k++) {
+            struct split *s = &f->waiting[k];
+            if (s->state != SPLIT_BARRIER || s->sync_mask != id) continue;
+            sync_barrier_result(s->next, s->act->frame, s->mask, &cta->barriers[id]);
+            s->state = SPLIT_READY;
+            s->next++;
+        }
+    }
+    cta->barriers[id] = (struct cta_barrier){ 0 };
+    cta->barriers_open &= ~(1u << id);
+}
+
+bool cta_barrier_arrive(struct emu_cta *cta, uint32_t id, uint32_t count, uint32_t threads)
+{
+    struct cta_barrier *b = &cta->barriers[id];
+    cta->barriers_open |= 1u << id;
+    b->arrived += threads;
+    if (count) b->need = count;
+    return b->arrived >= (b->need ? b->need : cta->live_threads);
+}
+
+void cta_barrier_finish(struct emu_cta *cta, uint32_t id) { barrier_complete(cta, id); }
+
+void cta_barrier_check(struct emu_cta *cta)
+{
+    for (uint32_t open = cta->barriers_open; open; open &= open - 1) {
+        uint32_t id = (uint32_t)__builtin_ctz(open);
+        const struct cta_barrier *b = &cta->barriers[id];
+        if (!b->need && b->arrived >= cta->live_threads) barrier_complete(cta, id);
+    }
+}
+
+/* ---- running --------------------------------------------------------------------------------------------------------- */
+
+static void run_warp(struct warp *w, struct ctx *c)
+{
+    do {
+        const struct insn *in = w->next;
+        if (w->mask == FULL_MASK)
+            do in = in->full(in, w, c);
+            while (in);
+        else
+            do in = in->masked(in, w, c);
+            while (in);
+    } while (w->state == WARP_RUN || (w->state == WARP_SWITCH && flow_pick(w)));
+}
+
+/* The slice is over: the split goes to the end of the row. Lanes that wait in joins may be what it waits for. */
+static void warp_yield(struct warp *w, struct ctx *c)
+{
+    bool its = c->grid->launch.policy == EMU_ITS;
+    flow_block(w, w->next, SPLIT_READY, 0, its);
+    if (its && c->spun) flow_release(w);
+}
+
+/* Nothing in the CTA is ready: lanes that wait in joins go on without the others, if there are such. */
+static bool cta_unblock(struct emu_cta *cta, struct ctx *c)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < cta->n_warps; i++) {
+        struct warp *w = &cta->warps[i];
+        if (w->state == WARP_DONE) continue;
+        if (flow_sync_retry(w, c) || flow_release(w)) any = true;
+    }
+    return any;
+}
+
+static bool bind(struct emu_cta *cta, struct emu_worker *wk)
+{
+    struct ctx *c = &wk->c;
+    struct emu_kernel *k = cta->grid->kernel;
+    c->grid = cta->grid;
+    c->cta = cta;
+    c->space = kernel_space(k);
+    c->shared = cta->shared;
+    c->shared_bytes = cta->shared_bytes;
+    c->parallel = cta->grid->launch.parallel;
+    c->fault.status = ST_OK;
+    uint64_t generation = c->space ? emu_space_generation(c->space) : 0;
+    uint32_t sites = kernel_sites(k);
+    if (c->sites_kernel == k && c->n_sites >= sites && c->space_generation == generation) return true;
+    if (c->n_sites < sites) {
+        free(c->sites);
+        c->sites = malloc(sites * sizeof *c->sites);
+        c->n_sites = c->sites ? sites : 0;
+        if (!c->sites) return false;
+    }
+    for (uint32_t i = 0; i < c->n_sites; i++) c->sites[i] = (struct range_cache){ 1, 0, false };
+    c->sites_kernel = k;
+    c->space_generation = generation;
+    return true;
+}
+
+static enum emu_result no_memory(struct emu_worker *wk)
+{
+    wk->c.fault = (struct emu_fault){ .status = ST_OUT_OF_MEMORY, .report = "the host has no memory left to run a block" };
+    return EMU_FAULT;
+}
+
+enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t quantum)
+{
+    struct ctx *c = &wk->c;
+    if (!bind(cta, wk)) return no_memory(wk);
+    for (;;) {
+        bool ran = false, live = false;
+        for (; cta->next_warp < cta->n_warps; cta->next_warp++) {
+            struct warp *w = &cta->warps[cta->next_warp];
+            if (w->state == WARP_DONE) continue;
+            live = true;
+            if (quantum <= 0) return EMU_YIELD;
+            if (w->state == WARP_SWITCH && !flow_pick(w)) continue;
+            ran = true;
+            int64_t slice = quantum < SLICE ? quantum : SLICE;
+            c->budget = slice;
+            c->spun = false;
+            run_warp(w, c);
+            quantum -= slice - c->budget;
+            if (w->state == WARP_FAULT) return EMU_FAULT;
+            if (w->state == WARP_YIELD) warp_yield(w, c);
+        }
+        cta->next_warp = 0;
+        if (!live) {
+            wk->ctas++;
+            return EMU_DONE;
+        }
+        if (!ran && !cta_unblock(cta, c)) return EMU_BLOCKED;
+    }
+}
+
+/* ---- stepping ---------------------------------------------------------------------------------------------------------- */
+
+enum emu_result emu_warp_step(struct emu_cta *cta, struct emu_worker *wk, uint32_t warp, struct emu_event *out)
+{
+    struct ctx *c = &wk->c;
+    *out = (struct emu_event){ 0 };
+    if (!bind(cta, wk)) return no_memory(wk);
+    struct warp *w = &cta->warps[warp];
+    if (w->state == WARP_DONE) return EMU_DONE;
+    if (w->state == WARP_SWITCH && !flow_pick(w) && !((flow_sync_retry(w, c) || flow_release(w)) && flow_pick(w))) return EMU_BLOCKED;
+    const struct insn *in = w->next;
+    const struct code *code = w->code;
+    uint32_t ptx = in->ptx;
+    c->event = out;
+    c->budget = SLICE;
+    out->function = code->function;
+    out->insn = &code->function->insns[ptx];
+    out->mask = w->mask;
+    do {
+        out->mask = insn_mask(in, w);
+        w->state = WARP_RUN;
+        in = w->mask == FULL_MASK ? in->full(in, w, c) : in->masked(in, w, c);
+        if (in) w->next = in;
+    } while (in && w->code == code && in->ptx == ptx);
+    c->event = NULL;
+    if (w->state == WARP_FAULT) return EMU_FAULT;
+    if (w->state == WARP_YIELD) warp_yield(w, c);
+    return w->state == WARP_DONE ? EMU_DONE : EMU_YIELD;
+}
+
+/* ---- explaining ------------------------------------------------------------------------------------------------------------ */
+
+static const char *const waits_for[] = { "ready", "reconvergence", "barrier", "lanes of mask", "sleep" };
+
+static void explain_split(const struct split *s, uint32_t warp, char *buf, size_t n)
+{
+    const struct ptx_function *f = s->act->code->function;
+    const struct ptx_insn *in = &f->insns[s->next->ptx];
+    if (s->state == SPLIT_BARRIER)
+        snprintf(buf, n, "warp %u lanes 0x%08x: barrier %u, %s line %u\n", warp, s->mask, s->sync_mask, f->name, in->line);
+    else if (s->state == SPLIT_SYNC)
+        snprintf(buf, n, "warp %u lanes 0x%08x: waits for lanes 0x%08x, %s line %u\n", warp, s->mask, s->sync_mask & ~s->mask, f->name, in->line);
+    else
+        snprintf(buf, n, "warp %u lanes 0x%08x: %s, %s line %u\n", warp, s->mask, waits_for[s->state], f->name, in->line);
+}
+
+void emu_cta_explain(const struct emu_cta *cta, char *buf, size_t n)
+{
+    size_t at = 0;
+    if (n) buf[0] = 0;
+    for (uint32_t i = 0; i < cta->n_warps; i++) {
+        const struct warp_flow *f = cta->warps[i].flow;
+        for (uint32_t k = 0; k < f->n && at + 1 < n; k++) {
+            explain_split(&f->waiting[k], i, buf + at, n - at);
+            at += strlen(buf + at);
+        }
+    }
+}
