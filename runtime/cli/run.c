@@ -63,11 +63,12 @@ static bool ordinary_library(const char *name)
 /* Asks the program's own loader whether some library needs a libcudart.so.N that it does not find. */
 static bool loader_misses_cudart(const struct target *t)
 {
-    char command[2 * PATH_MAX], line[PATH_MAX];
+    char command[PATH_MAX + 64], line[PATH_MAX];
     bool missing = false;
-    if (strchr(t->path, '\'') || strchr(t->loader, '\''))
+    if (strchr(t->path, '\''))
         return true;
-    snprintf(command, sizeof command, "'%s' --list '%s' 2>/dev/null </dev/null", t->loader, t->path);
+    /* What ldd does; ld.so --list gives up at the first library that is missing. */
+    snprintf(command, sizeof command, "LD_TRACE_LOADED_OBJECTS=1 '%s' 2>/dev/null </dev/null", t->path);
     FILE *f = popen(command, "re");
     while (f && fgets(line, sizeof line, f))
         if (strstr(line, "libcudart.so") && strstr(line, "not found"))
@@ -184,11 +185,9 @@ static bool prepare(struct cli *c, const struct target *t)
         say_hint("make  builds it; make install PREFIX=...  puts both in place");
         return false;
     }
-    if (!set_preload(c, t))
+    if (needs_shims(t) && !env_prepend("LD_LIBRARY_PATH", c->shims))   /* asks without our preload */
         return false;
-    if (needs_shims(t) && !env_prepend("LD_LIBRARY_PATH", c->shims))
-        return false;
-    return set_settings(c);
+    return set_preload(c, t) && set_settings(c);
 }
 
 int verb_run(struct cli *c, int argc, char **argv)

@@ -1,0 +1,199 @@
+/* The launcher as a user meets it: what passes through, what it says, and what it leaves alone. Runs build/heddle, so these tests are
+ * skipped where only unit tests were built (sanitizers). */
+#include <check.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/heddle-cli-XXXXXX";
+static char heddle[4096], output[65536];
+
+/* Runs a shell command; $H is the launcher, the folder is an empty one. Standard output and error go to `output`. */
+static int sh(const char *command)
+{
+    char full[8192];
+    snprintf(full, sizeof full, "cd %s && { %s\n} 2>&1", dir, command);
+    FILE *f = popen(full, "r");
+    ck_assert_ptr_nonnull(f);
+    size_t n = fread(output, 1, sizeof output - 1, f);
+    output[n] = 0;
+    int status = pclose(f);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void expect(const char *command, int status, const char *text)
+{
+    int got = sh(command);
+    ck_assert_msg(got == status, "%s: status %d instead of %d\n%s", command, got, status, output);
+    ck_assert_msg(strstr(output, text) != NULL, "%s: no '%s' in\n%s", command, text, output);
+}
+
+static void expect_exactly(const char *command, int status, const char *text)
+{
+    int got = sh(command);
+    ck_assert_msg(got == status, "%s: status %d instead of %d\n%s", command, got, status, output);
+    ck_assert_str_eq(output, text);
+}
+
+/* The library itself may print a summary for programs that call CUDA; none of these does. */
+START_TEST(test_passes_through)
+{
+    expect_exactly("$H /bin/echo a 'b c'", 0, "a b c\n");
+    expect_exactly("$H run /bin/echo --gpu=x", 0, "--gpu=x\n");
+    expect_exactly("$H --gpu=a100 --threads 2 -- /bin/echo run", 0, "run\n");
+    expect_exactly("printf 'one\\ntwo\\n' | $H cat", 0, "one\ntwo\n");
+    expect_exactly("$H sh -c 'exit 42'", 42, "");
+    expect_exactly("$H sh -c 'echo out; echo err >&2' 2>/dev/null", 0, "out\n");
+    expect_exactly("printf 'echo from a script\\n' >s; chmod +x s; $H ./s", 0, "from a script\n");
+    expect_exactly("printf '#!/bin/sh\\nexit 3\\n' >s; chmod +x s; $H ./s", 3, "");
+    expect_exactly("mkdir bin; printf '#!/bin/sh\\necho $1\\n' >bin/tool; chmod +x bin/tool; PATH=$PWD/bin:$PATH $H tool 5", 0, "5\n");
+}
+END_TEST
+
+START_TEST(test_signals)
+{
+    static const int ends[] = {SIGTERM, SIGSEGV, SIGABRT, SIGKILL};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char command[128];                     /* the shell reports a signal's number only for a child that a signal ended */
+        snprintf(command, sizeof command, "{ $H sh -c 'kill -%d $$' & } 2>/dev/null; wait $! 2>/dev/null", ends[i]);
+        ck_assert_int_eq(sh(command), 128 + ends[i]);
+    }
+    /* What is sent to the launcher reaches the program, which may handle it. */
+    expect_exactly("$H sh -c 'trap \"exit 9\" TERM; : >ready; while :; do sleep 0.05; done' & p=$!\n"
+                   "while ! [ -e ready ]; do sleep 0.05; done; kill -TERM $p; wait $p", 9, "");
+    /* A stopped program stops its launcher, and both go on. */
+    expect_exactly("rm -f ready; $H sh -c ': >ready; kill -STOP $$; exit 4' & p=$!\n"
+                   "while ! grep -q '^State:.T' /proc/$p/status; do sleep 0.05; done; kill -CONT $p; wait $p", 4, "");
+}
+END_TEST
+
+START_TEST(test_own_failures)
+{
+    expect("$H no-such-program", 127, "not found");
+    expect("$H ./no-such-program", 127, "not found");
+    expect(": >here; chmod +x here; printf '#!/bin/sh\\n' >here; $H here", 127, "heddle ./here");
+    expect("echo x >data; $H ./data", 126, "chmod +x ./data");
+    expect("$H /", 126, "cannot be executed");
+    expect("printf '#!/no/such/interpreter\\n' >s; chmod +x s; $H ./s", 126, "/no/such/interpreter");
+    expect("$H", 125, "PROGRAM");
+    expect("$H run", 125, "which program?");
+    expect("$H --gup=a100 /bin/true", 125, "did you mean --gpu?");
+    expect("$H --threads=many /bin/true", 125, "a number");
+    expect("$H --log=loud /bin/true", 125, "error|warn|info|debug");
+    expect("HEDDLE_OPTS=--nonsense $H /bin/true", 125, "HEDDLE_OPTS: unknown setting");
+    expect("echo 'devices = 99' >heddle.conf; $H /bin/true; r=$?; rm heddle.conf; exit $r", 125, "heddle.conf:1: devices cannot be '99'");
+    expect("$H inof x", 127, "heddle info");
+}
+END_TEST
+
+START_TEST(test_pages)
+{
+    expect("$H --version", 0, "heddle ");
+    expect("$H --help", 0, "--api-trace");
+    expect("$H help", 0, "HEDDLE_OPTS");
+    expect("$H help gpu", 0, "default     h100");
+    expect("$H help info", 0, "PROGRAM");
+    expect("$H help inf", 125, "heddle help info");
+    expect("$H help | grep -c '\033'", 1, "0");               /* no colour where there is no terminal */
+}
+END_TEST
+
+START_TEST(test_origins)
+{
+    expect("printf 'gpu = t4\\ndevices = 2\\nthreads = 3\\n' >heddle.conf\n"
+           "HEDDLE_OPTS='--devices=4 --threads=5' $H --threads=6 config --show | tr -s ' '; rm heddle.conf", 0, "gpu t4 name heddle.conf:1");
+    ck_assert_ptr_nonnull(strstr(output, "devices 4 - HEDDLE_OPTS"));
+    ck_assert_ptr_nonnull(strstr(output, "threads 6 - command line"));
+    ck_assert_ptr_nonnull(strstr(output, "log warn - default"));
+}
+END_TEST
+
+START_TEST(test_environment)
+{
+    expect("$H sh -c 'echo $LD_PRELOAD'", 0, "/libheddle.so\n");
+    expect("LD_PRELOAD=libm.so.6 $H sh -c 'echo $LD_PRELOAD'", 0, "/libheddle.so:libm.so.6\n");
+    expect("$H $H sh -c 'echo $LD_PRELOAD' | grep -o libheddle.so | wc -l", 0, "1\n");
+    expect_exactly("unset LD_LIBRARY_PATH; $H sh -c 'echo [$LD_LIBRARY_PATH]'", 0, "[]\n");
+    expect("$H --gpu=a100 sh -c 'echo \"$HEDDLE_SETTINGS\"'", 0, "gpu = \"a100\"");
+    /* The program finds the descriptors it would find without us, and nothing new in its folder. */
+    expect_exactly("ls /proc/self/fd | wc -l >../n.$$; $H ls /proc/self/fd | wc -l | diff - ../n.$$; rm ../n.$$", 0, "");
+    expect_exactly("mkdir empty; cd empty; $H -v /bin/true 2>/dev/null; ls -A", 0, "");
+}
+END_TEST
+
+START_TEST(test_not_intercepted)
+{
+    if (sh("echo 'int main(void) { return 6; }' >m.c; gcc -static m.c -o static") != 0) {
+        puts("SKIP test_cli test_not_intercepted: no static C library");
+        fflush(stdout);
+        return;
+    }
+    expect("$H ./static", 6, "statically linked");
+    expect_exactly("$H -q ./static", 6, "");
+    expect_exactly("$H /bin/true", 0, "");
+    expect("$H -v /bin/true", 0, "called no CUDA function");
+    expect("$H sh -c 'unset LD_PRELOAD; ./static'; :", 0, "");
+    ck_assert_ptr_null(strstr(output, "intercepted"));         /* the shell had it */
+    expect("gcc m.c -o dynamic; $H info ./static", 0, "statically linked");
+    expect("$H info ./dynamic", 0, "no CUDA in this file");
+}
+END_TEST
+
+/* A program linked with -cudart shared where no toolkit is installed: the loader is satisfied by our empty library. */
+START_TEST(test_shims)
+{
+    static const char *const versions[] = {"11.0", "12", "13"};
+    char command[8192];
+    snprintf(command, sizeof command,
+             "echo 'int main(void) { return 8; }' >m.c; S=$(dirname $H)/shims; gcc m.c -Wl,--no-as-needed $S/libcudart.so.%s -o needs\n"
+             "readelf -d needs | grep -q 'libcudart.so.%s' || exit 99\n"
+             "unset LD_LIBRARY_PATH; $H ./needs", versions[_i], versions[_i]);
+    expect_exactly(command, 8, "");
+    expect_exactly("echo 'const char *n = \"libcuda.so\"; int main(void) { return n[0] != 108; }' >m.c; gcc m.c -o opens\n"
+                   "$H ./opens", 0, "");
+}
+END_TEST
+
+static bool ready(void)
+{
+    const char *build = getenv("HEDDLE_BUILD");
+    char path[4096], library[4200];
+    snprintf(path, sizeof path, "%s/heddle", build ? build : "build");
+    snprintf(library, sizeof library, "%s/libheddle.so", build ? build : "build");
+    return access(library, R_OK) == 0 && realpath(path, heddle) && mkdtemp(dir);
+}
+
+int main(void)
+{
+    if (!ready()) {
+        puts("the launcher is not built here");
+        return 77;
+    }
+    setenv("H", heddle, 1);
+    unsetenv("HEDDLE_OPTS");
+    Suite *s = suite_create("cli");
+    TCase *t = tcase_create("cli");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, test_passes_through);
+    tcase_add_test(t, test_signals);
+    tcase_add_test(t, test_own_failures);
+    tcase_add_test(t, test_pages);
+    tcase_add_test(t, test_origins);
+    tcase_add_test(t, test_environment);
+    tcase_add_test(t, test_not_intercepted);
+    tcase_add_loop_test(t, test_shims, 0, 3);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    if (system(command) != 0)
+        return 1;
+    return failed != 0;
+}
