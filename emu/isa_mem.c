@@ -2,8 +2,11 @@
  *
  * A handler is a load or store with a constant space, address form, element kind and vector length. It tries, in this order: lanes side by
  * side in memory, one address for all lanes, any addresses inside the range that this site hit last. Everything else, and every
- * access while stepping, goes to mem_lanes. The functions below are always inlined into the handlers, so that their parameters are constants. */
-#include <string.h>
+ * access while stepping, goes to mem_lanes. The functions below are always inlined into the handlers, so that their parameters are constants;
+ * the third case is a function of its own, so that the first two need no stack frame. */
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
 
 #include "emu/mem.h"
 
@@ -36,10 +39,16 @@ typedef struct { uint64_t x[2]; } __attribute__((may_alias)) m128;
 
 INLINE bool any64(v64 x)
 {
+#if defined(__AVX512F__)
+    return _mm512_test_epi64_mask((__m512i)x, (__m512i)x) != 0;
+#elif defined(__AVX2__)
+    return !_mm256_testz_si256((__m256i)x, (__m256i)x);
+#else
     uint64_t r = 0;
     for (int i = 0; i < N64; i++)
         r |= x[i];
     return r != 0;
+#endif
 }
 
 /* Whether lane l holds at[0] + l * step for all l. */
@@ -159,9 +168,58 @@ INLINE void rows_of(const struct warp *w, const struct insn *in, unsigned vec, c
     }
 }
 
-/* Lane l's elements at p + l * vec: the rows are the columns of that matrix. Rows and memory never overlap. */
-INLINE void get_dense(char *const rows[4], const char *p, unsigned kind, unsigned vec)
+/* Lane l's elements at at[l]. Rows are written as vectors: a vector that is read back in one piece right after 32 small stores would wait for all of them. */
+typedef uint32_t four32 __attribute__((vector_size(16), may_alias));
+typedef uint64_t two64 __attribute__((vector_size(16), may_alias));
+#define U32_AT(p, v) (((const m32 *)(const void *)(p))[v])
+#define U64_AT(p, v) (((const m64 *)(const void *)(p))[v])
+
+INLINE void get_lanes(char *const rows[4], char *const at[WARP_SIZE], unsigned kind, unsigned vec)
 {
+    if (kind == MEM_32 && vec == 4) {          /* four lanes at a time, transposed */
+        for (uint32_t l = 0; l < WARP_SIZE; l += 4) {
+            four32 a = *(const four32 *)(const void *)at[l], b = *(const four32 *)(const void *)at[l + 1];
+            four32 c = *(const four32 *)(const void *)at[l + 2], d = *(const four32 *)(const void *)at[l + 3];
+            four32 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+            ((four32 *)(void *)rows[0])[l / 4] = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+            ((four32 *)(void *)rows[1])[l / 4] = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+            ab = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+            cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+            ((four32 *)(void *)rows[2])[l / 4] = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+            ((four32 *)(void *)rows[3])[l / 4] = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+        }
+        return;
+    }
+    for (unsigned v = 0; v < vec; v++)
+        if (kind == MEM_32) {
+            for (uint32_t l = 0; l < WARP_SIZE; l += 4)
+                ((four32 *)(void *)rows[v])[l / 4] = (four32){ U32_AT(at[l], v), U32_AT(at[l + 1], v), U32_AT(at[l + 2], v), U32_AT(at[l + 3], v) };
+        } else if (kind == MEM_64) {
+            for (uint32_t l = 0; l < WARP_SIZE; l += 2)
+                ((two64 *)(void *)rows[v])[l / 2] = (two64){ U64_AT(at[l], v), U64_AT(at[l + 1], v) };
+        } else {
+            for (uint32_t l = 0; l < WARP_SIZE; l++)
+                get(rows[v], l, at[l], v, kind);
+        }
+}
+
+INLINE void put_lanes(char *const rows[4], char *const at[WARP_SIZE], unsigned kind, unsigned vec)
+{
+    for (uint32_t l = 0; l < WARP_SIZE; l++)
+        for (unsigned v = 0; v < vec; v++)
+            put(at[l], v, rows[v], l, kind);
+}
+
+/* Lane l's elements at p + l * vec: the rows are the columns of that matrix. Rows and memory never overlap. */
+INLINE void get_dense(char *const rows[4], char *p, unsigned kind, unsigned vec)
+{
+    if (kind == MEM_32 && vec == 4) {
+        char *at[WARP_SIZE];
+        for (uint32_t l = 0; l < WARP_SIZE; l++)
+            at[l] = p + 16 * l;
+        get_lanes(rows, at, kind, vec);
+        return;
+    }
     char *restrict r0 = rows[0];
     const char *restrict m = p;
     if (vec == 1) {
@@ -227,47 +285,76 @@ INLINE void get_same(char *const rows[4], const char *p, unsigned kind, unsigned
 
 /* ---- handlers ------------------------------------------------------------------------------------------------------ */
 
-/* Whether every lane of mask lies in the window and is aligned. */
-INLINE bool all_inside(const struct warp *w, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned bytes)
+/* All ones in the lanes of mask. */
+INLINE v64 lanes64(uint32_t mask, uint32_t first)
 {
+    v64 bit;
+    for (int i = 0; i < N64; i++)
+        bit[i] = (uint64_t)1 << i;
+    return (v64)((bit & ((uint64_t)mask >> first)) != 0);
+}
+
+/* Pointers of all lanes; true when those of mask lie in the window and are aligned. */
+INLINE bool locate(const struct warp *w, const struct insn *in, const struct window *o, uint32_t mask, unsigned space, unsigned form, unsigned bytes,
+                   char *at[WARP_SIZE])
+{
+    uint64_t x[WARP_SIZE] __attribute__((aligned(64)));
+    uint64_t imm = in->imm;
     if (o->bytes < bytes)
         return false;
-    uint64_t limit = o->bytes - bytes;
-    if (space != MEM_GLOBAL) {                 /* 32 bits a lane are enough, and twice as fast */
-        uint32_t out = 0, low = 0, lim = limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
-        for (uint32_t l = 0; l < WARP_SIZE; l++) {
-            uint32_t x = (uint32_t)address_of(w, in, space, form, l);
-            out |= x > lim ? 1 : 0;
-            low |= x;
-        }
-        return !out && !(low & (bytes - 1));
+    if (form == MEM_ROW32) {
+        const uint32_t *a = row(w, in->a);
+        for (uint32_t l = 0; l < WARP_SIZE; l++)
+            x[l] = a[l] + (uint32_t)imm;
+    } else {
+        const uint64_t *a = row(w, in->a);
+        for (uint32_t l = 0; l < WARP_SIZE; l++)
+            x[l] = space == MEM_GLOBAL ? a[l] + imm : (uint32_t)(a[l] + imm);
     }
-    uint64_t out = 0, low = 0;
-    for (uint32_t l = 0; l < WARP_SIZE; l++) {
-        uint64_t x = address_of(w, in, space, form, l);
-        out |= x - o->lo > limit ? 1 : 0;
-        low |= x;
+    /* y is out of the window when its sign bit or that of limit - y is set: no window is half the address space long */
+    v64 bad = { 0 }, limit = bad + (o->bytes - bytes), lo = bad + o->lo;
+    const uint64_t sign = (uint64_t)1 << 63;
+    for (uint32_t l = 0; l < WARP_SIZE; l += N64) {
+        v64 *v = (v64 *)(void *)&x[l], y = *v - lo, wrong = ((y | (limit - y)) & sign) | (*v & (uint64_t)(bytes - 1));
+        if (mask != FULL_MASK)
+            wrong &= lanes64(mask, l);
+        bad |= wrong;
+        *v += (uint64_t)(uintptr_t)o->base;
     }
-    return !out && !(low & (bytes - 1));
+    if (any64(bad))
+        return false;
+    for (uint32_t l = 0; l < WARP_SIZE; l++)
+        at[l] = (char *)(uintptr_t)(x[l] + l * o->lane_stride);
+    return true;
 }
 
-INLINE void move_lanes(struct warp *w, const struct insn *in, const struct window *o, uint32_t mask, unsigned space, unsigned form, unsigned kind, unsigned vec,
-                       bool store, bool full)
+INLINE const struct insn *run_any(const struct insn *in, struct warp *w, struct ctx *c, unsigned space, unsigned form, unsigned kind, unsigned vec, bool store)
 {
-    char *rows[4];
+    char *rows[4], *at[WARP_SIZE];
+    struct window o = window_of(w, c, in, space, store);
+    if (UNLIKELY(!locate(w, in, &o, FULL_MASK, space, form, mem_kind_bytes(kind) * vec, at)))
+        return mem_lanes(in, w, c);
     rows_of(w, in, vec, rows);
-    for (uint32_t m = mask, l = 0; full ? l < WARP_SIZE : m != 0; l++, m &= m - 1) {
-        uint32_t lane = full ? l : (uint32_t)__builtin_ctz(m);
-        char *p = pointer(o, address_of(w, in, space, form, lane), lane);
-        for (unsigned v = 0; v < vec; v++)
-            if (store)
-                put(p, v, rows[v], lane, kind);
-            else
-                get(rows[v], lane, p, v, kind);
-    }
+    if (store)
+        put_lanes(rows, at, kind, vec);
+    else
+        get_lanes(rows, at, kind, vec);
+    return in + 1;
 }
 
-INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct ctx *c, unsigned space, unsigned form, unsigned kind,
+/* Local memory, the same address in all lanes: one element every local_stride bytes. */
+INLINE void move_local(struct warp *w, char *const rows[4], uint64_t address, unsigned kind, unsigned vec, bool store)
+{
+    char *at[WARP_SIZE], *p = w->local + address;
+    for (uint32_t l = 0; l < WARP_SIZE; l++)
+        at[l] = p + (size_t)l * w->local_stride;
+    if (store)
+        put_lanes(rows, at, kind, vec);
+    else
+        get_lanes(rows, at, kind, vec);
+}
+
+INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct ctx *c, handler any, unsigned space, unsigned form, unsigned kind,
                                    unsigned vec, bool store)
 {
     unsigned bytes = mem_kind_bytes(kind) * vec;
@@ -278,7 +365,7 @@ INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct
     uint64_t first = address_of(w, in, space, form, 0);
     char *rows[4];
     rows_of(w, in, vec, rows);
-    if (shape == SHAPE_DENSE && space != MEM_LOCAL) {
+    if (space != MEM_LOCAL && shape == SHAPE_DENSE) {
         if (UNLIKELY(!holds(&o, first, (uint64_t)bytes * WARP_SIZE) || (first & (bytes - 1))))
             return mem_lanes(in, w, c);
         if (store)
@@ -287,48 +374,53 @@ INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct
             get_dense(rows, pointer(&o, first, 0), kind, vec);
         return in + 1;
     }
-    if (shape == SHAPE_SAME) {
-        if (UNLIKELY(!holds(&o, first, bytes) || (first & (bytes - 1))))
-            return mem_lanes(in, w, c);
-        if (space == MEM_LOCAL) {
-            for (uint32_t l = 0; l < WARP_SIZE; l++)
-                for (unsigned v = 0; v < vec; v++)
-                    if (store)
-                        put(pointer(&o, first, l), v, rows[v], l, kind);
-                    else
-                        get(rows[v], l, pointer(&o, first, l), v, kind);
-        } else if (store) {                    /* the highest lane wins */
-            for (unsigned v = 0; v < vec; v++)
-                put(pointer(&o, first, 0), v, rows[v], WARP_SIZE - 1, kind);
-        } else {
-            get_same(rows, pointer(&o, first, 0), kind, vec);
-        }
-        return in + 1;
-    }
-    if (UNLIKELY(!all_inside(w, in, &o, space, form, bytes)))
+    if (shape != SHAPE_SAME)
+        return any(in, w, c);
+    if (UNLIKELY(!holds(&o, first, bytes) || (first & (bytes - 1))))
         return mem_lanes(in, w, c);
-    move_lanes(w, in, &o, FULL_MASK, space, form, kind, vec, store, true);
+    if (space == MEM_LOCAL)
+        move_local(w, rows, first, kind, vec, store);
+    else if (store)                            /* the highest lane wins */
+        for (unsigned v = 0; v < vec; v++)
+            put(pointer(&o, first, 0), v, rows[v], WARP_SIZE - 1, kind);
+    else
+        get_same(rows, pointer(&o, first, 0), kind, vec);
     return in + 1;
 }
 
-INLINE const struct insn *run_masked(const struct insn *in, struct warp *w, struct ctx *c, unsigned space, unsigned form, unsigned kind,
+/* Fixed addresses in some lanes: local and shared variables under a guard. */
+INLINE bool locate_fixed(const struct warp *w, const struct insn *in, const struct window *o, unsigned space, unsigned bytes, char *at[WARP_SIZE])
+{
+    uint64_t x = address_of(w, in, space, MEM_FIXED, 0);
+    if (!holds(o, x, bytes) || (x & (bytes - 1)))
+        return false;
+    for (uint32_t l = 0; l < WARP_SIZE; l++)
+        at[l] = pointer(o, x, l);
+    return true;
+}
+
+INLINE const struct insn *run_masked(const struct insn *in, struct warp *w, struct ctx *c, handler full, unsigned space, unsigned form, unsigned kind,
                                      unsigned vec, bool store)
 {
     unsigned bytes = mem_kind_bytes(kind) * vec;
     uint32_t mask = insn_mask(in, w);
+    char *rows[4], *at[WARP_SIZE];
     if (mask == FULL_MASK)
-        return run_full(in, w, c, space, form, kind, vec, store);
+        return full(in, w, c);
     if (UNLIKELY(c->event != NULL))
         return mem_lanes(in, w, c);
     struct window o = window_of(w, c, in, space, store);
-    bool good = true;
+    if (UNLIKELY(!(form == MEM_FIXED ? locate_fixed(w, in, &o, space, bytes, at) : locate(w, in, &o, mask, space, form, bytes, at))))
+        return mem_lanes(in, w, c);            /* also for an empty mask at a fixed address that is bad: nothing happens there */
+    rows_of(w, in, vec, rows);
     for (uint32_t m = mask; m; m &= m - 1) {
-        uint64_t x = address_of(w, in, space, form, (uint32_t)__builtin_ctz(m));
-        good &= holds(&o, x, bytes) & !(x & (bytes - 1));
+        uint32_t lane = (uint32_t)__builtin_ctz(m);
+        for (unsigned v = 0; v < vec; v++)
+            if (store)
+                put(at[lane], v, rows[v], lane, kind);
+            else
+                get(rows[v], lane, at[lane], v, kind);
     }
-    if (UNLIKELY(!good))
-        return mem_lanes(in, w, c);
-    move_lanes(w, in, &o, mask, space, form, kind, vec, store, false);
     return in + 1;
 }
 
@@ -344,11 +436,14 @@ INLINE const struct insn *run_masked(const struct insn *in, struct warp *w, stru
 #define ALL(X) SPACES(X, 0) SPACES(X, 1) \
     X(0, MEM_GLOBAL, MEM_ROW64, MEM_S8, 1, 0) X(0, MEM_SHARED, MEM_ROW64, MEM_S8, 1, 0) X(0, MEM_SHARED, MEM_ROW32, MEM_S8, 1, 0)
 
-#define DEFINE(s, sp, f, k, v, lv)                                                                                   \
-    static const struct insn *full_##s##_##sp##_##f##_##k##_##v(const struct insn *in, struct warp *w, struct ctx *c)    \
-    { return run_full(in, w, c, sp, f, k, v, s); }                                                                       \
-    static const struct insn *masked_##s##_##sp##_##f##_##k##_##v(const struct insn *in, struct warp *w, struct ctx *c)  \
-    { return run_masked(in, w, c, sp, f, k, v, s); }
+#define ARGS const struct insn *in, struct warp *w, struct ctx *c
+#define DEFINE(s, sp, f, k, v, lv)                                                                                       \
+    static __attribute__((noinline)) const struct insn *any_##s##_##sp##_##f##_##k##_##v(ARGS)                           \
+    { return run_any(in, w, c, sp, f, k, v, s); }                                                                        \
+    static const struct insn *full_##s##_##sp##_##f##_##k##_##v(ARGS)                                                    \
+    { return run_full(in, w, c, any_##s##_##sp##_##f##_##k##_##v, sp, f, k, v, s); }                                     \
+    static const struct insn *masked_##s##_##sp##_##f##_##k##_##v(ARGS)                                                  \
+    { return run_masked(in, w, c, full_##s##_##sp##_##f##_##k##_##v, sp, f, k, v, s); }
 ALL(DEFINE)
 
 #define ENTRY(s, sp, f, k, v, lv) \
