@@ -102,21 +102,41 @@ static enum status copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, enum rt_wait
 enum status cu_memcpy(CUdeviceptr dst, CUdeviceptr src, size_t bytes) { return copy_linear(NULL, dst, src, bytes, RT_SYNC); }
 enum status cu_memcpy_async(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) { return copy_linear(stream, dst, src, bytes, RT_ASYNC); }
 
-enum status cu_memcpy_h2d(CUdeviceptr dst, const void *src, size_t bytes) { return copy_linear(NULL, dst, (uintptr_t)src, bytes, RT_SYNC); }
-enum status cu_memcpy_d2h(void *dst, CUdeviceptr src, size_t bytes) { return copy_linear(NULL, (uintptr_t)dst, src, bytes, RT_SYNC); }
-enum status cu_memcpy_d2d(CUdeviceptr dst, CUdeviceptr src, size_t bytes) { return copy_linear(NULL, dst, src, bytes, RT_SYNC); }
-
-enum status cu_memcpy_h2d_async(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream)
+/* The sides that a name calls device memory must be memory that CUDA knows. */
+static enum status known(uint64_t address, size_t bytes)
 {
-    return copy_linear(stream, dst, (uintptr_t)src, bytes, RT_ASYNC);
+    struct rt_memory m;
+    if (!rt_started())
+        return ST_NOT_INITIALIZED;
+    return !bytes || rt_memory_find(address, &m) ? ST_OK : ST_INVALID_VALUE;
 }
 
-enum status cu_memcpy_d2h_async(void *dst, CUdeviceptr src, size_t bytes, CUstream stream)
+static enum status to_device(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream, enum rt_wait wait)
 {
-    return copy_linear(stream, (uintptr_t)dst, src, bytes, RT_ASYNC);
+    enum status st = known(dst, bytes);
+    return st == ST_OK ? copy_linear(stream, dst, (uintptr_t)src, bytes, wait) : st;
 }
 
-enum status cu_memcpy_d2d_async(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) { return copy_linear(stream, dst, src, bytes, RT_ASYNC); }
+static enum status from_device(void *dst, CUdeviceptr src, size_t bytes, CUstream stream, enum rt_wait wait)
+{
+    enum status st = known(src, bytes);
+    return st == ST_OK ? copy_linear(stream, (uintptr_t)dst, src, bytes, wait) : st;
+}
+
+static enum status on_device(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream, enum rt_wait wait)
+{
+    enum status st = known(dst, bytes);
+    if (st == ST_OK)
+        st = known(src, bytes);
+    return st == ST_OK ? copy_linear(stream, dst, src, bytes, wait) : st;
+}
+
+enum status cu_memcpy_h2d(CUdeviceptr dst, const void *src, size_t bytes) { return to_device(dst, src, bytes, NULL, RT_SYNC); }
+enum status cu_memcpy_d2h(void *dst, CUdeviceptr src, size_t bytes) { return from_device(dst, src, bytes, NULL, RT_SYNC); }
+enum status cu_memcpy_d2d(CUdeviceptr dst, CUdeviceptr src, size_t bytes) { return on_device(dst, src, bytes, NULL, RT_SYNC); }
+enum status cu_memcpy_h2d_async(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream) { return to_device(dst, src, bytes, stream, RT_ASYNC); }
+enum status cu_memcpy_d2h_async(void *dst, CUdeviceptr src, size_t bytes, CUstream stream) { return from_device(dst, src, bytes, stream, RT_ASYNC); }
+enum status cu_memcpy_d2d_async(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) { return on_device(dst, src, bytes, stream, RT_ASYNC); }
 
 static enum status peers(CUcontext a, CUcontext b)
 {

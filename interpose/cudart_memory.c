@@ -1,0 +1,199 @@
+/* Runtime API: allocation, symbols, what a pointer is, arrays, and the functions whose signature changed between versions. */
+#include <string.h>
+
+#include "interpose/cudart.h"
+
+/* ---- linear memory ---- */
+
+/* A size of 0 gives NULL and no error. */
+enum status cuda_malloc(void **dev_ptr, size_t size)
+{
+    if (!dev_ptr)
+        return ST_INVALID_VALUE;
+    uint64_t address = 0;
+    enum status st = size ? cu_mem_alloc(&address, size) : ST_OK;
+    if (st == ST_OK)
+        *dev_ptr = (void *)(uintptr_t)address;
+    return st;
+}
+
+enum status cuda_malloc_host(void **ptr, size_t size)
+{
+    if (!ptr)
+        return ST_INVALID_VALUE;
+    *ptr = NULL;
+    return size ? cu_mem_host_alloc(ptr, size, 0) : ST_OK;
+}
+
+enum status cuda_free_host(void *ptr) { return ptr ? cu_mem_free_host(ptr) : ST_OK; }
+
+enum status cuda_malloc_pitch(void **dev_ptr, size_t *pitch, size_t width, size_t height)
+{
+    enum { ELEMENT = 16 };
+    if (!dev_ptr || !pitch)
+        return ST_INVALID_VALUE;
+    *dev_ptr = NULL;
+    *pitch = 0;
+    if (!width || !height)
+        return ST_OK;
+    uint64_t address;
+    enum status st = cu_mem_alloc_pitch(&address, pitch, width, height, ELEMENT);
+    if (st == ST_OK)
+        *dev_ptr = (void *)(uintptr_t)address;
+    return st;
+}
+
+enum status cuda_malloc_3d(struct cudaPitchedPtr *pitched_dev_ptr, struct cudaExtent extent)
+{
+    if (!pitched_dev_ptr)
+        return ST_INVALID_VALUE;
+    *pitched_dev_ptr = (struct cudaPitchedPtr){NULL, 0, extent.width, extent.height};
+    return cuda_malloc_pitch(&pitched_dev_ptr->ptr, &pitched_dev_ptr->pitch, extent.width, extent.height * extent.depth);
+}
+
+/* ---- symbols ---- */
+
+enum status cuda_get_symbol_address(void **dev_ptr, const void *symbol)
+{
+    uint64_t address, bytes;
+    if (!dev_ptr)
+        return ST_INVALID_VALUE;
+    enum status st = cudart_symbol(symbol, &address, &bytes);
+    if (st == ST_OK)
+        *dev_ptr = (void *)(uintptr_t)address;
+    return st;
+}
+
+enum status cuda_get_symbol_size(size_t *size, const void *symbol)
+{
+    uint64_t address, bytes;
+    if (!size)
+        return ST_INVALID_VALUE;
+    enum status st = cudart_symbol(symbol, &address, &bytes);
+    if (st == ST_OK)
+        *size = bytes;
+    return st;
+}
+
+/* ---- what a pointer is ---- */
+
+enum status cuda_pointer_get_attributes(struct cudaPointerAttributes *attributes, const void *ptr)
+{
+    enum { UNREGISTERED, HOST, DEVICE, MANAGED, UNREGISTERED_DEVICE = -2 };
+    if (!attributes)
+        return ST_INVALID_VALUE;
+    struct rt_memory m;
+    void *p = (void *)(uintptr_t)ptr;
+    struct cudaPointerAttributes a = {.type = UNREGISTERED, .device = UNREGISTERED_DEVICE, .host_pointer = p};
+    if (rt_memory_find((uintptr_t)ptr, &m)) {
+        a.type = m.kind == RT_MEMORY_MANAGED ? MANAGED : m.kind == RT_MEMORY_HOST || m.kind == RT_MEMORY_REGISTERED ? HOST : DEVICE;
+        a.device = m.device;
+        a.device_pointer = p;
+        a.host_pointer = a.type == DEVICE ? NULL : p;
+    }
+    size_t bytes = cudart_major() < 13 ? offsetof(struct cudaPointerAttributes, reserved) : sizeof a;
+    memcpy(attributes, &a, bytes);
+    return ST_OK;
+}
+
+/* ---- functions that changed between versions ---- */
+
+/* Before 13.0 a device number stood where the place is now: the low half of the same register. */
+static CUmemLocation place(CUmemLocation location)
+{
+    enum { CPU = -1 };
+    if (cudart_major() >= 13)
+        return location;
+    return location.type == CPU ? (CUmemLocation){LOCATION_HOST, 0} : (CUmemLocation){LOCATION_DEVICE, location.type};
+}
+
+enum status cuda_mem_advise(CUdeviceptr ptr, size_t count, int advice, CUmemLocation location)
+{
+    return cu_mem_advise_v2(ptr, count, advice, place(location));
+}
+
+/* Before 13.0: (ptr, count, device, stream), so the stream stands where the flags are now. */
+enum status cuda_mem_prefetch_async(CUdeviceptr ptr, size_t count, CUmemLocation location, unsigned flags, CUstream stream)
+{
+    bool old = cudart_major() < 13;
+    return cu_mem_prefetch_async_v2(ptr, count, place(location), old ? 0 : flags, old ? NULL : stream);
+}
+
+/* 11.x: (stream, status, id). 12.x: the same under this name. 13.0: with graph, dependencies and edges, set only while capturing. */
+enum status cuda_stream_get_capture_info(CUstream stream, int *status, uint64_t *id, void *graph, void *dependencies, void *edges, size_t *n)
+{
+    (void)graph, (void)dependencies, (void)edges, (void)n;
+    return cu_stream_get_capture_info(stream, status, id);
+}
+
+/* ---- creation without flags ---- */
+
+enum status cuda_stream_create(CUstream *stream) { return cu_stream_create(stream, 0); }
+enum status cuda_event_create(CUevent *event) { return cu_event_create(event, 0); }
+
+/* ---- channels and arrays ---- */
+
+enum { KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT };
+
+/* CUarray_format of a channel description, 0 when its channels are not alike or of a kind without arrays. */
+static int format_of(const struct cudaChannelFormatDesc *d, unsigned *channels)
+{
+    static const int formats[3][3] = {{8, 9, 10}, {1, 2, 3}, {0, 16, 32}};           /* by kind, then 8, 16, 32 bits */
+    *channels = (unsigned)((d->x != 0) + (d->y != 0) + (d->z != 0) + (d->w != 0));
+    int bits = d->x == 8 ? 0 : d->x == 16 ? 1 : d->x == 32 ? 2 : -1;
+    bool alike = (!d->y || d->y == d->x) && (!d->z || d->z == d->x) && (!d->w || d->w == d->x);
+    return bits < 0 || !alike || d->f < KIND_SIGNED || d->f > KIND_FLOAT ? 0 : formats[d->f][bits];
+}
+
+static struct cudaChannelFormatDesc channels_of(const struct rt_array_shape *s)
+{
+    int bits = (int)(s->texel_bytes / s->channels * 8);
+    int kind = s->format == 16 || s->format == 32 ? KIND_FLOAT : s->format >= 8 ? KIND_SIGNED : KIND_UNSIGNED;
+    return (struct cudaChannelFormatDesc){bits, s->channels > 1 ? bits : 0, s->channels > 2 ? bits : 0, s->channels > 3 ? bits : 0, kind};
+}
+
+enum status cuda_malloc_3d_array(CUarray *array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned flags)
+{
+    if (!array || !desc)
+        return ST_INVALID_VALUE;
+    CUDA_ARRAY3D_DESCRIPTOR d = {.width = extent.width, .height = extent.height, .depth = extent.depth, .flags = flags};
+    d.format = format_of(desc, &d.channels);
+    return d.format ? cu_array_3d_create(array, &d) : ST_INVALID_CHANNEL_DESCRIPTOR;
+}
+
+enum status cuda_malloc_array(CUarray *array, const struct cudaChannelFormatDesc *desc, size_t width, size_t height, unsigned flags)
+{
+    return cuda_malloc_3d_array(array, desc, (struct cudaExtent){width, height, 0}, flags);
+}
+
+enum status cuda_array_get_info(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned *flags, CUarray array)
+{
+    enum status st = api_check(array, RT_ARRAY);
+    if (st != ST_OK)
+        return st;
+    const struct rt_array_shape *s = rt_array_shape(array);
+    if (desc)
+        *desc = channels_of(s);
+    if (extent)
+        *extent = (struct cudaExtent){s->width, s->height, s->depth};
+    if (flags)
+        *flags = s->flags;
+    return ST_OK;
+}
+
+enum status cuda_get_channel_desc(struct cudaChannelFormatDesc *desc, CUarray array)
+{
+    return desc ? cuda_array_get_info(desc, NULL, NULL, array) : ST_INVALID_VALUE;
+}
+
+enum status cuda_device_get_texture_1d_linear_max_width(size_t *max_width_in_elements, const struct cudaChannelFormatDesc *fmt_desc, int device)
+{
+    if (!fmt_desc)
+        return ST_INVALID_VALUE;
+    unsigned channels;
+    int format = format_of(fmt_desc, &channels);
+    return format ? cu_device_get_texture_1d_linear_max_width(max_width_in_elements, format, channels, device) : ST_INVALID_CHANNEL_DESCRIPTOR;
+}
+
+__attribute__((visibility("default"))) struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, int f);
+struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, int f) { return (struct cudaChannelFormatDesc){x, y, z, w, f}; }
