@@ -439,9 +439,7 @@ enum slice grid_slice(struct op *op)
     if (r->residents.n && !r->moved && !atomic_load(&quitting))
         note_deadlock(r, r->residents.at[0].index, r->residents.at[0].cta);
     if (atomic_load(&r->stop) != UINT64_MAX) {
-        log_text(r->fault.report);
-        if (*r->fault.report && r->fault.report[strlen(r->fault.report) - 1] != '\n')
-            log_text("\n");
+        log_error("%s", r->fault.report);
         return SLICE_FAULT;
     }
     return atomic_load(&r->done) >= r->n_ctas ? SLICE_DONE : SLICE_AGAIN;
