@@ -125,7 +125,7 @@ enum status lane_lower(struct decoder *d, const struct ptx_insn *in, enum lane_i
 #define SIX_MOD(mod, op) RM(TYPES(U16), mod, op##_u16), RM(TYPES(U32), mod, op##_u32), RM(TYPES(U64), mod, op##_u64),           \
                          RM(TYPES(S16), mod, op##_s16), RM(TYPES(S32), mod, op##_s32), RM(TYPES(S64), mod, op##_s64)
 #define THREE(op) R(I16, op##_b16), R(I32, op##_b32), R(I64, op##_b64)
-#define FLOAT_OP(op) RF(TYPES(F32), op##_f32, MAY_FTZ | MAY_ROUND | MAY_SAT), RF(TYPES(F64), op##_f64, MAY_ROUND)
+#define FLOAT_OP(op) RF(TYPES(F32X2), op##_f32x2, MAY_FTZ | MAY_ROUND), RF(TYPES(F32), op##_f32, MAY_FTZ | MAY_ROUND | MAY_SAT), RF(TYPES(F64), op##_f64, MAY_ROUND)
 #define FLOAT_NOSAT(op) RF(TYPES(F32), op##_f32, MAY_FTZ | MAY_ROUND), RF(TYPES(F64), op##_f64, MAY_ROUND)
 
 static const struct lane_rule add[] = {
@@ -148,7 +148,8 @@ static const struct lane_rule mad24[] = {
     RM(TYPES(U32), LO, mad24_lo_u32), RM(TYPES(U32), HI, mad24_hi_u32), RM(TYPES(S32), LO, mad24_lo_s32),
     RM(TYPES(S32), HI, mad24_hi_s32), RM2(TYPES(S32), HI, SAT, mad24_hi_sat_s32) };
 static const struct lane_rule sad[] = { SIX(sad) };
-static const struct lane_rule div_[] = { SIX(div), FLOAT_NOSAT(div) };
+static const struct lane_rule div_[] = {
+    SIX(div), RMF(TYPES(F32), APPROX, div_approx_f32, MAY_FTZ), RMF(TYPES(F32), FULL, div_full_f32, MAY_FTZ), FLOAT_NOSAT(div) };
 static const struct lane_rule rem_[] = { SIX(rem) };
 static const struct lane_rule abs_[] = {
     R(TYPES(S16), abs_s16), R(TYPES(S32), abs_s32), R(TYPES(S64), abs_s64), RF(TYPES(F32), abs_f32, MAY_FTZ), R(TYPES(F64), abs_f64) };
@@ -203,8 +204,17 @@ static const struct lane_rule prmt[] = {
     PRMT(F4E, 0x6543543243213210u), PRMT(B4E, 0x0123701267015670u), PRMT(RC8, 0x3333222211110000u),
     PRMT(ECL, 0x3333322232113210u), PRMT(ECR, 0x3210221011100000u), PRMT(RC16, 0x3232101032321010u) };
 static const struct lane_rule fma_[] = { FLOAT_OP(fma) };
-static const struct lane_rule rcp[] = { FLOAT_NOSAT(rcp) };
-static const struct lane_rule sqrt_[] = { FLOAT_NOSAT(sqrt) };
+#define APPROX(op) RMF(TYPES(F32), APPROX, op##_f32, MAY_FTZ), RF(TYPES(F32), op##_f32, MAY_FTZ)
+static const struct lane_rule ex2[] = { APPROX(ex2) };
+static const struct lane_rule lg2[] = { APPROX(lg2) };
+static const struct lane_rule sin_[] = { APPROX(sin) };
+static const struct lane_rule cos_[] = { APPROX(cos) };
+static const struct lane_rule tanh_[] = { RM(TYPES(F32), APPROX, tanh_f32) };
+static const struct lane_rule rsqrt[] = {
+    APPROX(rsqrt), RMF(TYPES(F64), APPROX, rsqrt_approx_f64, MAY_FTZ), RF(TYPES(F64), rsqrt_approx_f64, MAY_FTZ) };
+static const struct lane_rule rcp[] = {
+    RMF(TYPES(F32), APPROX, rcp_approx_f32, MAY_FTZ), RM2(TYPES(F64), APPROX, FTZ, rcp_approx_f64_ftz), FLOAT_NOSAT(rcp) };
+static const struct lane_rule sqrt_[] = { RMF(TYPES(F32), APPROX, sqrt_approx_f32, MAY_FTZ), FLOAT_NOSAT(sqrt) };
 static const struct lane_rule testp[] = {
 #define TESTP(mod, op) RM(TYPES(F32), mod, testp_##op##_f32), RM(TYPES(F64), mod, testp_##op##_f64)
     TESTP(FINITE, finite), TESTP(INFINITE, infinite), TESTP(NUMBER, number), TESTP(NOTANUMBER, notanumber), TESTP(NORMAL, normal),
@@ -229,7 +239,8 @@ static const struct lane_rules rules_of[PTX_OP_COUNT] = {
     [PTX_OP_SHL] = RULES(shl), [PTX_OP_SHR] = RULES(shr), [PTX_OP_SHF] = RULES(shf), [PTX_OP_POPC] = RULES(popc),
     [PTX_OP_CLZ] = RULES(clz), [PTX_OP_BFIND] = RULES(bfind), [PTX_OP_FNS] = RULES(fns), [PTX_OP_BREV] = RULES(brev),
     [PTX_OP_BFE] = RULES(bfe), [PTX_OP_BFI] = RULES(bfi), [PTX_OP_BMSK] = RULES(bmsk), [PTX_OP_SZEXT] = RULES(szext),
-    [PTX_OP_PRMT] = RULES(prmt), [PTX_OP_FMA] = RULES(fma_), [PTX_OP_RCP] = RULES(rcp), [PTX_OP_SQRT] = RULES(sqrt_),
+    [PTX_OP_PRMT] = RULES(prmt), [PTX_OP_FMA] = RULES(fma_), [PTX_OP_RCP] = RULES(rcp), [PTX_OP_SQRT] = RULES(sqrt_), [PTX_OP_EX2] = RULES(ex2), [PTX_OP_LG2] = RULES(lg2),
+    [PTX_OP_SIN] = RULES(sin_), [PTX_OP_COS] = RULES(cos_), [PTX_OP_TANH] = RULES(tanh_), [PTX_OP_RSQRT] = RULES(rsqrt),
     [PTX_OP_TESTP] = RULES(testp), [PTX_OP_COPYSIGN] = RULES(copysign_), [PTX_OP_SELP] = RULES(selp), [PTX_OP_SLCT] = RULES(slct) };
 
 enum status decode_lane(struct decoder *d, const struct ptx_insn *in) {

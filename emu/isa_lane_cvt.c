@@ -14,10 +14,10 @@ static inline int32_t cvt_clamp_f32(float a, float low, float high) {
     x = x < high ? x : high;
     return a == a ? (int32_t)x : 0;
 }
-static inline int32_t cvt_clamp_f64(double a, double low, double high) {
+static inline int32_t cvt_clamp_f64(double a, double low, double high, int32_t nan) {
     double x = a > low ? a : low;
     x = x < high ? x : high;
-    return a == a ? (int32_t)x : 0;
+    return a == a ? (int32_t)x : nan;
 }
 
 static inline int32_t cvt_s32_f32_body(float a) {
@@ -33,19 +33,18 @@ static inline uint32_t cvt_u32_f32_body(float a) {
 static inline uint32_t cvt_u32_f64_body(double a) {
     double x = a > 0.0 ? a : 0.0;
     x = x < 4294967295.0 ? x : 4294967295.0;
-    return (uint32_t)(int32_t)(__builtin_floor(x) - 2147483648.0) ^ 0x80000000u;
+    uint32_t r = (uint32_t)(int32_t)(__builtin_floor(x) - 2147483648.0) ^ 0x80000000u;
+    return a == a ? r : 0x80000000u;
 }
 static inline int64_t cvt_s64_f64_body(double a) {
-    if (!(a > -9223372036854775808.0)) return a == a ? INT64_MIN : 0;
+    if (!(a > -9223372036854775808.0)) return INT64_MIN;            /* NaN too */
     return a < 9223372036854775808.0 ? (int64_t)a : INT64_MAX;
 }
 static inline uint64_t cvt_u64_f64_body(double a) {
-    if (!(a > 0.0)) return a == a ? 0 : 0;
+    if (!(a > 0.0)) return a == a ? 0 : 0x8000000000000000u;
     if (a < 9223372036854775808.0) return (uint64_t)(int64_t)a;
     return a < 18446744073709551616.0 ? (uint64_t)(int64_t)(a - 9223372036854775808.0) | 0x8000000000000000u : UINT64_MAX;
 }
-
-static inline double cvt_f64_f32_body(float a) { return (double)a; }
 
 #include "emu/lane_rows.h"
 #include "emu/lane_cvt.def"

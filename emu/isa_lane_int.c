@@ -28,8 +28,8 @@ static inline int64_t int_mul24(uint32_t a, uint32_t b) {
     return (int64_t)((int32_t)(a << 8) >> 8) * ((int32_t)(b << 8) >> 8);
 }
 
-/* Quotients. By zero: all ones, and so the remainder is the dividend (ptxas 13.0 folds so, signed and unsigned, all widths). INT_MIN / -1 is
- * INT_MIN. Up to 32 bits the division is one of doubles: the exact quotient of such integers is either an integer or at least 2^-32 away from
+/* Quotients. Division by zero gives all ones, for the quotient and for the remainder, signed and unsigned: PTX leaves it open, ptxas 13.0 folds
+ * div and rem of 32 bits so. INT_MIN / -1 is INT_MIN. Up to 32 bits the division is one of doubles: the exact quotient of such integers is either an integer or at least 2^-32 away from
  * the next, relative to it 2^-33 at least, so 53 bits round to the right side and truncating is exact. */
 static inline uint32_t int_div_u32(uint32_t a, uint32_t b) {
     /* shifted by 2^31: conversions between double and unsigned are slow or missing in vectors */
@@ -57,7 +57,6 @@ static inline int16_t int_div_s16(int16_t a, int16_t b) {
 }
 
 static inline uint64_t int_div_u64(uint64_t a, uint64_t b) { return b ? a / b : UINT64_MAX; }
-static inline uint64_t int_rem_u64(uint64_t a, uint64_t b) { return b ? a % b : a; }
 
 static inline int64_t int_div_s64(int64_t a, int64_t b) {
     if (b == 0) return -1;
@@ -66,7 +65,7 @@ static inline int64_t int_div_s64(int64_t a, int64_t b) {
 }
 
 static inline int64_t int_rem_s64(int64_t a, int64_t b) {
-    if (b == 0) return a;
+    if (b == 0) return -1;
     if (b == -1) return 0;
     return a % b;
 }

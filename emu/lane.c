@@ -13,6 +13,7 @@ static const struct { struct lane_shape shape; uint16_t wraps; } rows[LANE_COUNT
 #define LANEP(name, D, A, B, body)       { { #name, T_(D), T_(A), T_(B), T_(P), 0 }, 0 },
 #define TEST1(name, A, body)             { { #name, T_(P), T_(A), 0, 0, 0 }, 0 },
 #define TEST2(name, A, B, body)          { { #name, T_(P), T_(A), T_(B), 0, 0 }, 0 },
+#define LANE_ROWS1(name, D, A)           { { #name, T_(D), T_(A), 0, 0, 0 }, 0 },
 #define ROUNDED(name)                    { { #name "_dir", 0, 0, 0, 0, 0 }, LANE_##name },
 #define WRITTEN(name, D, A, B, C)        { { #name, T_(D), T_(A), T_(B), T_(C), 0 }, 0 },
 #include "emu/lane.def"
@@ -31,6 +32,7 @@ enum {
 #define LANE3 LANE_ENTRY
 #define LANE4 LANE_ENTRY
 #define LANEP LANE_ENTRY
+#define LANE_ROWS1 LANE_ENTRY
 #define TEST1 LANE_ENTRY
 #define TEST2 LANE_ENTRY
 #define ROUNDED(name) LANE_ENTRY(name##_dir, 0)

@@ -22,6 +22,7 @@ enum lane_id {
 #define LANE3 LANE_ENTRY
 #define LANE4 LANE_ENTRY
 #define LANEP LANE_ENTRY
+#define LANE_ROWS1 LANE_ENTRY
 #define TEST1 LANE_ENTRY
 #define TEST2 LANE_ENTRY
 #define ROUNDED(name) LANE_ENTRY(name##_dir, 0)

@@ -15,6 +15,9 @@ static inline float f32_canon(float r) { return r == r ? r : f32_from(0x7fffffff
 static inline float f32_abs(float a) { return __builtin_fabsf(a); }
 /* Subnormals become zeros of the same sign. */
 static inline float f32_ftz(float a) { return f32_abs(a) < 0x1p-126f ? f32_from(f32_bits(a) & 0x80000000u) : a; }
+/* The same for a result, `times` being the result times 2^32. The hardware decides by the result rounded as if exponents had no lower end (ptxas
+ * 13.0 folds so): 2^-126 - 2^-150 is flushed although it would round to 2^-126 on the grid of subnormals. Scaled up there is no such grid. */
+static inline float f32_flush(float r, float times) { return f32_abs(times) < 0x1p-94f ? f32_from(f32_bits(r) & 0x80000000u) : r; }
 /* To [0, 1]; NaN and -0 become +0. */
 static inline float f32_sat(float r) { float low = r > 0.0f ? r : 0.0f; return low < 1.0f ? low : 1.0f; }
 
@@ -37,7 +40,6 @@ static inline float f32_xorsign(float r, float a, float b) {
     return r == r ? f32_from(f32_bits(r) | ((f32_bits(a) ^ f32_bits(b)) & 0x80000000u)) : r;
 }
 
-static inline double f64_nan(double r) { return r; }
 static inline double f64_min(double a, double b) {
     double r = a < b ? a : b;
     r = b == b ? r : a;

@@ -144,6 +144,27 @@ static inline struct lane_spread lane_spread(uint32_t m) {
 #define LANE_GATHER_S64 LANE_GATHER_8
 #define LANE_GATHER_F64 LANE_GATHER_8
 
+/* A function of a whole row, name_row(out, in), whose work is too long to be there twice. */
+#define LANE_HANDLER_ROWS1(name, D, A)                                                                                          \
+    static const struct insn *name##_masked(LANE_ARGS) {                                                                        \
+        (void)ctx;                                                                                                              \
+        const uint32_t m = insn_mask(in, w);                                                                                    \
+        if (m == 0) return in + 1;                                                                                              \
+        ROW_##D *const rd = LANE_ROW(D, in->d);                                                                                 \
+        VAL_##D r[WARP_SIZE] __attribute__((aligned(64)));                                                                      \
+        name##_row(r, LANE_ROW(A, in->a));                                                                                      \
+        LANE_SEL_##D(m, sel);                                                                                                   \
+        LANE_FOR { rd[l] = LANE_ON_##D(sel, l) ? r[l] : rd[l]; }                                                                \
+        return in + 1;                                                                                                          \
+    }                                                                                                                           \
+    static const struct insn *name##_full(LANE_ARGS) {                                                                          \
+        (void)ctx;                                                                                                              \
+        VAL_##D r[WARP_SIZE] __attribute__((aligned(64)));                                                                      \
+        name##_row(r, LANE_ROW(A, in->a));                                                                                      \
+        memcpy(LANE_ROW(D, in->d), r, sizeof r);                                                                                \
+        return in + 1;                                                                                                          \
+    }
+
 static inline uint32_t *lane_mask_row(struct warp *w, uint32_t off) { return (uint32_t *)(void *)(w->frame + off); }
 
 #define LANE_TEST(name, A, SRC, VALUES, body)                                                                                   \

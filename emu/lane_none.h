@@ -6,6 +6,7 @@
 #undef LANEP
 #undef TEST1
 #undef TEST2
+#undef LANE_ROWS1
 #undef ROUNDED
 #undef WRITTEN
 #undef LANE_ENTRY

@@ -6,6 +6,7 @@
 #define LANE3 LANE_ENTRY
 #define LANE4 LANE_ENTRY
 #define LANEP LANE_ENTRY
+#define LANE_ROWS1 LANE_ENTRY
 #define TEST1 LANE_ENTRY
 #define TEST2 LANE_ENTRY
 #define ROUNDED(name) LANE_ENTRY(name##_dir, 0)
