@@ -3,7 +3,7 @@
 
 /* ---- the common way ---- */
 
-enum status copy_linear(CUstream stream, uint64_t dst, uint64_t src, size_t bytes, enum rt_wait wait)
+enum status api_copy_linear(CUstream stream, uint64_t dst, uint64_t src, size_t bytes, enum rt_wait wait)
 {
     struct rt_stream *s;
     enum status st = api_stream(stream, &s);
@@ -12,7 +12,7 @@ enum status copy_linear(CUstream stream, uint64_t dst, uint64_t src, size_t byte
     return dst && src ? rt_memcpy_linear(s, dst, src, bytes, wait) : ST_INVALID_VALUE;
 }
 
-enum status copy_array_place(CUarray array, size_t x_bytes, size_t y, size_t z, size_t width_bytes, size_t height, size_t depth, struct place *out)
+enum status api_array_place(CUarray array, size_t x_bytes, size_t y, size_t z, size_t width_bytes, size_t height, size_t depth, struct place *out)
 {
     enum status st = api_check(array, RT_ARRAY);
     if (st != ST_OK)
@@ -27,7 +27,7 @@ enum status copy_array_place(CUarray array, size_t x_bytes, size_t y, size_t z, 
     return ST_OK;
 }
 
-enum status copy_run(CUstream stream, const struct place *dst, const struct place *src, size_t width_bytes, size_t height, size_t depth, enum rt_wait wait)
+enum status copy_places(CUstream stream, const struct place *dst, const struct place *src, size_t width_bytes, size_t height, size_t depth, enum rt_wait wait)
 {
     struct rt_stream *s;
     enum status st = api_stream(stream, &s);
@@ -55,7 +55,7 @@ static enum status resolve(const struct side *e, size_t width, size_t height, si
     switch (e->type) {
     case MEMORYTYPE_HOST: out->address = e->host; break;
     case MEMORYTYPE_DEVICE: case MEMORYTYPE_UNIFIED: out->address = e->device; break;
-    case MEMORYTYPE_ARRAY: return copy_array_place(e->array, e->x, e->y, e->z, width, height, depth, out);
+    case MEMORYTYPE_ARRAY: return api_array_place(e->array, e->x, e->y, e->z, width, height, depth, out);
     default: return ST_INVALID_VALUE;
     }
     if (!out->address && width && height && depth)
@@ -76,10 +76,10 @@ static enum status both(const struct side *d, const struct side *s, size_t width
     enum status st = resolve(d, width, height, depth, &dst);
     if (st == ST_OK)
         st = resolve(s, width, height, depth, &src);
-    return st == ST_OK ? copy_run(stream, &dst, &src, width, height, depth, wait) : st;
+    return st == ST_OK ? copy_places(stream, &dst, &src, width, height, depth, wait) : st;
 }
 
-enum status copy_3d(const CUDA_MEMCPY3D_PEER *c, CUstream stream, enum rt_wait wait)
+enum status api_copy_3d(const CUDA_MEMCPY3D_PEER *c, CUstream stream, enum rt_wait wait)
 {
     if (!c || c->src_lod || c->dst_lod)
         return ST_INVALID_VALUE;
@@ -99,8 +99,8 @@ static enum status copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, enum rt_wait
 
 /* ---- straight copies ---- */
 
-enum status cu_memcpy(CUdeviceptr dst, CUdeviceptr src, size_t bytes) { return copy_linear(NULL, dst, src, bytes, RT_SYNC); }
-enum status cu_memcpy_async(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) { return copy_linear(stream, dst, src, bytes, RT_ASYNC); }
+enum status cu_memcpy(CUdeviceptr dst, CUdeviceptr src, size_t bytes) { return api_copy_linear(NULL, dst, src, bytes, RT_SYNC); }
+enum status cu_memcpy_async(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) { return api_copy_linear(stream, dst, src, bytes, RT_ASYNC); }
 
 /* The sides that a name calls device memory must be memory that CUDA knows. */
 static enum status known(uint64_t address, size_t bytes)
@@ -114,13 +114,13 @@ static enum status known(uint64_t address, size_t bytes)
 static enum status to_device(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream, enum rt_wait wait)
 {
     enum status st = known(dst, bytes);
-    return st == ST_OK ? copy_linear(stream, dst, (uintptr_t)src, bytes, wait) : st;
+    return st == ST_OK ? api_copy_linear(stream, dst, (uintptr_t)src, bytes, wait) : st;
 }
 
 static enum status from_device(void *dst, CUdeviceptr src, size_t bytes, CUstream stream, enum rt_wait wait)
 {
     enum status st = known(src, bytes);
-    return st == ST_OK ? copy_linear(stream, (uintptr_t)dst, src, bytes, wait) : st;
+    return st == ST_OK ? api_copy_linear(stream, (uintptr_t)dst, src, bytes, wait) : st;
 }
 
 static enum status on_device(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream, enum rt_wait wait)
@@ -128,7 +128,7 @@ static enum status on_device(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUs
     enum status st = known(dst, bytes);
     if (st == ST_OK)
         st = known(src, bytes);
-    return st == ST_OK ? copy_linear(stream, dst, src, bytes, wait) : st;
+    return st == ST_OK ? api_copy_linear(stream, dst, src, bytes, wait) : st;
 }
 
 enum status cu_memcpy_h2d(CUdeviceptr dst, const void *src, size_t bytes) { return to_device(dst, src, bytes, NULL, RT_SYNC); }
@@ -146,23 +146,23 @@ static enum status peers(CUcontext a, CUcontext b)
 enum status cu_memcpy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t bytes)
 {
     enum status st = peers(dst_ctx, src_ctx);
-    return st == ST_OK ? copy_linear(NULL, dst, src, bytes, RT_SYNC) : st;
+    return st == ST_OK ? api_copy_linear(NULL, dst, src, bytes, RT_SYNC) : st;
 }
 
 enum status cu_memcpy_peer_async(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t bytes, CUstream stream)
 {
     enum status st = peers(dst_ctx, src_ctx);
-    return st == ST_OK ? copy_linear(stream, dst, src, bytes, RT_ASYNC) : st;
+    return st == ST_OK ? api_copy_linear(stream, dst, src, bytes, RT_ASYNC) : st;
 }
 
 /* ---- rectangles and boxes ---- */
 
 enum status cu_memcpy_2d(const CUDA_MEMCPY2D *copy) { return copy_2d(copy, NULL, RT_SYNC); }
 enum status cu_memcpy_2d_async(const CUDA_MEMCPY2D *copy, CUstream stream) { return copy_2d(copy, stream, RT_ASYNC); }
-enum status cu_memcpy_3d(const CUDA_MEMCPY3D *copy) { return copy_3d(copy, NULL, RT_SYNC); }
-enum status cu_memcpy_3d_async(const CUDA_MEMCPY3D *copy, CUstream stream) { return copy_3d(copy, stream, RT_ASYNC); }
-enum status cu_memcpy_3d_peer(const CUDA_MEMCPY3D_PEER *copy) { return copy_3d(copy, NULL, RT_SYNC); }
-enum status cu_memcpy_3d_peer_async(const CUDA_MEMCPY3D_PEER *copy, CUstream stream) { return copy_3d(copy, stream, RT_ASYNC); }
+enum status cu_memcpy_3d(const CUDA_MEMCPY3D *copy) { return api_copy_3d(copy, NULL, RT_SYNC); }
+enum status cu_memcpy_3d_async(const CUDA_MEMCPY3D *copy, CUstream stream) { return api_copy_3d(copy, stream, RT_ASYNC); }
+enum status cu_memcpy_3d_peer(const CUDA_MEMCPY3D_PEER *copy) { return api_copy_3d(copy, NULL, RT_SYNC); }
+enum status cu_memcpy_3d_peer_async(const CUDA_MEMCPY3D_PEER *copy, CUstream stream) { return api_copy_3d(copy, stream, RT_ASYNC); }
 
 /* ---- many at once ---- */
 
@@ -174,7 +174,7 @@ enum status cu_memcpy_batch_async_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_
         return ST_INVALID_VALUE;
     enum status st = ST_OK;
     for (size_t i = 0; i < count && st == ST_OK; i++)
-        st = copy_linear(stream, dsts[i], srcs[i], sizes[i], RT_ASYNC);
+        st = api_copy_linear(stream, dsts[i], srcs[i], sizes[i], RT_ASYNC);
     return st;
 }
 
@@ -188,20 +188,20 @@ enum status cu_memcpy_batch_async(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *
 
 /* ---- to and from the first row of an array ---- */
 
-static enum status row(CUarray array, size_t offset, size_t bytes, struct place *out) { return copy_array_place(array, offset, 0, 0, bytes, 1, 1, out); }
+static enum status row(CUarray array, size_t offset, size_t bytes, struct place *out) { return api_array_place(array, offset, 0, 0, bytes, 1, 1, out); }
 
 static enum status to_array(CUarray dst, size_t offset, uint64_t src, size_t bytes, CUstream stream, enum rt_wait wait)
 {
     struct place to;
     enum status st = row(dst, offset, bytes, &to);
-    return st == ST_OK ? copy_linear(stream, to.address, src, bytes, wait) : st;
+    return st == ST_OK ? api_copy_linear(stream, to.address, src, bytes, wait) : st;
 }
 
 static enum status from_array(uint64_t dst, CUarray src, size_t offset, size_t bytes, CUstream stream, enum rt_wait wait)
 {
     struct place from;
     enum status st = row(src, offset, bytes, &from);
-    return st == ST_OK ? copy_linear(stream, dst, from.address, bytes, wait) : st;
+    return st == ST_OK ? api_copy_linear(stream, dst, from.address, bytes, wait) : st;
 }
 
 enum status cu_memcpy_h2a(CUarray dst_array, size_t dst_offset, const void *src, size_t bytes) { return to_array(dst_array, dst_offset, (uintptr_t)src, bytes, NULL, RT_SYNC); }

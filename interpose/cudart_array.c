@@ -13,8 +13,8 @@ static enum status rect_to(CUarray dst, size_t x, size_t y, uint64_t src, size_t
         return ST_INVALID_MEMCPY_DIRECTION;
     if (spitch < width && height > 1)
         return ST_INVALID_PITCH_VALUE;
-    enum status st = copy_array_place(dst, x, y, 0, width, height, 1, &to);
-    return st == ST_OK ? copy_run(stream, &to, &from, width, height, 1, wait) : st;
+    enum status st = api_array_place(dst, x, y, 0, width, height, 1, &to);
+    return st == ST_OK ? copy_places(stream, &to, &from, width, height, 1, wait) : st;
 }
 
 static enum status rect_from(uint64_t dst, size_t dpitch, CUarray src, size_t x, size_t y, size_t width, size_t height, int kind, CUstream stream, enum rt_wait wait)
@@ -24,8 +24,8 @@ static enum status rect_from(uint64_t dst, size_t dpitch, CUarray src, size_t x,
         return ST_INVALID_MEMCPY_DIRECTION;
     if (dpitch < width && height > 1)
         return ST_INVALID_PITCH_VALUE;
-    enum status st = copy_array_place(src, x, y, 0, width, height, 1, &from);
-    return st == ST_OK ? copy_run(stream, &to, &from, width, height, 1, wait) : st;
+    enum status st = api_array_place(src, x, y, 0, width, height, 1, &from);
+    return st == ST_OK ? copy_places(stream, &to, &from, width, height, 1, wait) : st;
 }
 
 enum status cuda_memcpy_2d_to_array(CUarray dst, size_t w_offset, size_t h_offset, const void *src, size_t spitch, size_t width, size_t height, int kind)
@@ -54,7 +54,7 @@ enum status cuda_memcpy_2d_array_to_array(CUarray dst, size_t w_offset_dst, size
                                           size_t width, size_t height, int kind)
 {
     struct place from;
-    enum status st = copy_array_place(src, w_offset_src, h_offset_src, 0, width, height, 1, &from);
+    enum status st = api_array_place(src, w_offset_src, h_offset_src, 0, width, height, 1, &from);
     return st == ST_OK ? rect_to(dst, w_offset_dst, h_offset_dst, from.address, from.pitch, width, height, kind, NULL, RT_SYNC) : st;
 }
 

@@ -22,7 +22,7 @@ static enum status directed(uint64_t dst, uint64_t src, int kind)
 static enum status linear(void *dst, const void *src, size_t count, int kind, CUstream stream, enum rt_wait wait)
 {
     enum status st = count ? directed((uintptr_t)dst, (uintptr_t)src, kind) : direction(kind) ? ST_OK : ST_INVALID_MEMCPY_DIRECTION;
-    return st == ST_OK ? copy_linear(stream, (uintptr_t)dst, (uintptr_t)src, count, wait) : st;
+    return st == ST_OK ? api_copy_linear(stream, (uintptr_t)dst, (uintptr_t)src, count, wait) : st;
 }
 
 enum status cuda_memcpy(void *dst, const void *src, size_t count, int kind) { return linear(dst, src, count, kind, NULL, RT_SYNC); }
@@ -36,14 +36,14 @@ enum status cuda_memcpy_peer_async(void *dst, int dst_device, const void *src, i
 {
     if (api_device(dst_device) != ST_OK || api_device(src_device) != ST_OK)
         return ST_INVALID_DEVICE;
-    return copy_linear(stream, (uintptr_t)dst, (uintptr_t)src, count, RT_ASYNC);
+    return api_copy_linear(stream, (uintptr_t)dst, (uintptr_t)src, count, RT_ASYNC);
 }
 
 enum status cuda_memcpy_peer(void *dst, int dst_device, const void *src, int src_device, size_t count)
 {
     if (api_device(dst_device) != ST_OK || api_device(src_device) != ST_OK)
         return ST_INVALID_DEVICE;
-    return copy_linear(NULL, (uintptr_t)dst, (uintptr_t)src, count, RT_SYNC);
+    return api_copy_linear(NULL, (uintptr_t)dst, (uintptr_t)src, count, RT_SYNC);
 }
 
 /* ---- symbols ---- */
@@ -64,7 +64,7 @@ static enum status to_symbol(const void *symbol, const void *src, size_t count, 
     if (kind != COPY_HOST_TO_DEVICE && kind != COPY_DEVICE_TO_DEVICE && kind != COPY_DEFAULT)
         return ST_INVALID_MEMCPY_DIRECTION;
     enum status st = part_of(symbol, offset, count, &dst);
-    return st == ST_OK ? copy_linear(stream, dst, (uintptr_t)src, count, wait) : st;
+    return st == ST_OK ? api_copy_linear(stream, dst, (uintptr_t)src, count, wait) : st;
 }
 
 static enum status from_symbol(void *dst, const void *symbol, size_t count, size_t offset, int kind, CUstream stream, enum rt_wait wait)
@@ -73,7 +73,7 @@ static enum status from_symbol(void *dst, const void *symbol, size_t count, size
     if (kind != COPY_DEVICE_TO_HOST && kind != COPY_DEVICE_TO_DEVICE && kind != COPY_DEFAULT)
         return ST_INVALID_MEMCPY_DIRECTION;
     enum status st = part_of(symbol, offset, count, &src);
-    return st == ST_OK ? copy_linear(stream, (uintptr_t)dst, src, count, wait) : st;
+    return st == ST_OK ? api_copy_linear(stream, (uintptr_t)dst, src, count, wait) : st;
 }
 
 enum status cuda_memcpy_to_symbol(const void *symbol, const void *src, size_t count, size_t offset, int kind)
@@ -108,7 +108,7 @@ static enum status rows(void *dst, size_t dpitch, const void *src, size_t spitch
         return ST_INVALID_PITCH_VALUE;
     enum status st = directed((uintptr_t)dst, (uintptr_t)src, kind);
     struct place to = {(uintptr_t)dst, dpitch, 0}, from = {(uintptr_t)src, spitch, 0};
-    return st == ST_OK ? copy_run(stream, &to, &from, width, height, 1, wait) : st;
+    return st == ST_OK ? copy_places(stream, &to, &from, width, height, 1, wait) : st;
 }
 
 enum status cuda_memcpy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind)
@@ -131,7 +131,7 @@ struct end { CUarray array; struct cudaPos pos; struct cudaPitchedPtr ptr; };
 static enum status end_place(const struct end *e, size_t width_bytes, size_t height, size_t depth, struct place *out)
 {
     if (e->array)
-        return copy_array_place(e->array, e->pos.x * texel(e->array), e->pos.y, e->pos.z, width_bytes, height, depth, out);
+        return api_array_place(e->array, e->pos.x * texel(e->array), e->pos.y, e->pos.z, width_bytes, height, depth, out);
     size_t pitch = e->ptr.pitch, slice = pitch * (e->ptr.ysize ? e->ptr.ysize : height);
     if (!e->ptr.ptr)
         return ST_INVALID_VALUE;
@@ -150,7 +150,7 @@ static enum status box(const struct end *d, const struct end *s, struct cudaExte
     enum status st = end_place(d, width, extent.height, extent.depth, &dst);
     if (st == ST_OK)
         st = end_place(s, width, extent.height, extent.depth, &src);
-    return st == ST_OK ? copy_run(stream, &dst, &src, width, extent.height, extent.depth, wait) : st;
+    return st == ST_OK ? copy_places(stream, &dst, &src, width, extent.height, extent.depth, wait) : st;
 }
 
 static enum status copy_box(const struct cudaMemcpy3DParms *p, CUstream stream, enum rt_wait wait)
@@ -181,7 +181,7 @@ enum status cuda_memcpy_3d_peer_async(const struct cudaMemcpy3DPeerParms *p, CUs
 
 static enum status fill(void *p, size_t pitch, int value, size_t width, size_t height, CUstream stream, enum rt_wait wait)
 {
-    return copy_fill(stream, (uintptr_t)p, pitch, (uint8_t)value, 1, width, height, wait);
+    return api_fill(stream, (uintptr_t)p, pitch, (uint8_t)value, 1, width, height, wait);
 }
 
 enum status cuda_memset(void *dev_ptr, int value, size_t count) { return fill(dev_ptr, 0, value, count, 1, NULL, RT_SYNC); }
