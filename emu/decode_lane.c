@@ -128,16 +128,35 @@ enum status lane_lower(struct decoder *d, const struct ptx_insn *in, enum lane_i
 #define FLOAT_OP(op) RF(TYPES(F32X2), op##_f32x2, MAY_FTZ | MAY_ROUND), RF(TYPES(F32), op##_f32, MAY_FTZ | MAY_ROUND | MAY_SAT), RF(TYPES(F64), op##_f64, MAY_ROUND)
 #define FLOAT_NOSAT(op) RF(TYPES(F32), op##_f32, MAY_FTZ | MAY_ROUND), RF(TYPES(F64), op##_f64, MAY_ROUND)
 
+/* with carry: _IN for addc and its like, _OUT for .cc */
+#define CARRY(types, mod, mod2, lane, io) { types, 0, { mod, mod2 }, LANE_##lane, 0, io }
+#define CARRY_OUT(op, mod)                                                                                                      \
+    CARRY(I32, PTX_MOD_CC, mod, op##_carry_u32, LANE_CARRY_OUT), CARRY(I64, PTX_MOD_CC, mod, op##_carry_u64, LANE_CARRY_OUT)
+#define CARRY_IN(op, mod)                                                                                                       \
+    CARRY(I32, 0, mod, op##_carry_u32, LANE_CARRY_IN), CARRY(I64, 0, mod, op##_carry_u64, LANE_CARRY_IN),                       \
+    CARRY(I32, PTX_MOD_CC, mod, op##_carry_u32, LANE_CARRY_IN | LANE_CARRY_OUT),                                                \
+    CARRY(I64, PTX_MOD_CC, mod, op##_carry_u64, LANE_CARRY_IN | LANE_CARRY_OUT)
+#define CARRY_HI(cc, io)                                                                                                        \
+    CARRY(TYPES(U32), cc, PTX_MOD_HI, mad_hi_carry_u32, io), CARRY(TYPES(S32), cc, PTX_MOD_HI, mad_hi_carry_s32, io),           \
+    CARRY(TYPES(U64), cc, PTX_MOD_HI, mad_hi_carry_u64, io), CARRY(TYPES(S64), cc, PTX_MOD_HI, mad_hi_carry_s64, io)
+
 static const struct lane_rule add[] = {
+    CARRY_OUT(add, 0),
     R(I16, add_u16), R(I32, add_u32), R(I64, add_u64), RM(TYPES(S32), SAT, add_sat_s32), R(TYPES(U16X2) | TYPES(S16X2), add_u16x2),
     FLOAT_OP(add) };
 static const struct lane_rule sub[] = {
+    CARRY_OUT(sub, 0),
     R(I16, sub_u16), R(I32, sub_u32), R(I64, sub_u64), RM(TYPES(S32), SAT, sub_sat_s32), FLOAT_OP(sub) };
 static const struct lane_rule mul[] = {
     RM(I16, LO, mul_lo_u16), RM(I32, LO, mul_lo_u32), RM(I64, LO, mul_lo_u64), SIX_MOD(HI, mul_hi),
     RM(TYPES(U16), WIDE, mul_wide_u16), RM(TYPES(S16), WIDE, mul_wide_s16), RM(TYPES(U32), WIDE, mul_wide_u32),
     RM(TYPES(S32), WIDE, mul_wide_s32), FLOAT_OP(mul) };
+static const struct lane_rule addc[] = { CARRY_IN(add, 0) };
+static const struct lane_rule subc[] = { CARRY_IN(sub, 0) };
+static const struct lane_rule madc[] = {
+    CARRY_IN(mad_lo, PTX_MOD_LO), CARRY_HI(0, LANE_CARRY_IN), CARRY_HI(PTX_MOD_CC, LANE_CARRY_IN | LANE_CARRY_OUT) };
 static const struct lane_rule mad[] = {
+    CARRY_OUT(mad_lo, PTX_MOD_LO), CARRY_HI(PTX_MOD_CC, LANE_CARRY_OUT),
     RM(I16, LO, mad_lo_u16), RM(I32, LO, mad_lo_u32), RM(I64, LO, mad_lo_u64), SIX_MOD(HI, mad_hi),
     RM2(TYPES(S32), HI, SAT, mad_hi_sat_s32),
     RM(TYPES(U16), WIDE, mad_wide_u16), RM(TYPES(S16), WIDE, mad_wide_s16), RM(TYPES(U32), WIDE, mad_wide_u32),
@@ -232,7 +251,7 @@ static const struct lane_rule slct[] = {
 
 static const struct lane_rules rules_of[PTX_OP_COUNT] = {
     [PTX_OP_ADD] = RULES(add), [PTX_OP_SUB] = RULES(sub), [PTX_OP_MUL] = RULES(mul), [PTX_OP_MAD] = RULES(mad),
-    [PTX_OP_MUL24] = RULES(mul24), [PTX_OP_MAD24] = RULES(mad24), [PTX_OP_SAD] = RULES(sad), [PTX_OP_DIV] = RULES(div_),
+    [PTX_OP_ADDC] = RULES(addc), [PTX_OP_SUBC] = RULES(subc), [PTX_OP_MADC] = RULES(madc), [PTX_OP_MUL24] = RULES(mul24), [PTX_OP_MAD24] = RULES(mad24), [PTX_OP_SAD] = RULES(sad), [PTX_OP_DIV] = RULES(div_),
     [PTX_OP_REM] = RULES(rem_), [PTX_OP_ABS] = RULES(abs_), [PTX_OP_NEG] = RULES(neg), [PTX_OP_MIN] = RULES(min),
     [PTX_OP_MAX] = RULES(max), [PTX_OP_DP4A] = RULES(dp4a), [PTX_OP_DP2A] = RULES(dp2a), [PTX_OP_AND] = RULES(and_),
     [PTX_OP_OR] = RULES(or_), [PTX_OP_XOR] = RULES(xor_), [PTX_OP_NOT] = RULES(not_), [PTX_OP_CNOT] = RULES(cnot),

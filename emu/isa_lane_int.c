@@ -1,5 +1,6 @@
 /* Handlers of the integer rows. Compiled once for each level of host vector instructions. */
 #include "emu/lane_loop.h"
+#include "emu/lane_wide.h"
 
 static inline int32_t int_add_sat(int32_t a, int32_t b) {
     uint32_t r = (uint32_t)a + (uint32_t)b;
@@ -11,16 +12,6 @@ static inline int32_t int_sub_sat(int32_t a, int32_t b) {
     uint32_t r = (uint32_t)a - (uint32_t)b;
     uint32_t overflow = ((uint32_t)a ^ (uint32_t)b) & ((uint32_t)a ^ r);
     return (int32_t)(overflow >> 31 ? (uint32_t)(a >> 31) ^ 0x7fffffffu : r);
-}
-
-static inline uint64_t int_mul_hi_u64(uint64_t a, uint64_t b) {
-    __extension__ typedef unsigned __int128 u128;
-    return (uint64_t)((u128)a * b >> 64);
-}
-
-static inline int64_t int_mul_hi_s64(int64_t a, int64_t b) {
-    __extension__ typedef __int128 s128;
-    return (int64_t)((s128)a * b >> 64);
 }
 
 /* The 48-bit product of sign-extended 24-bit values. */
