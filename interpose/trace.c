@@ -42,6 +42,30 @@ static int print_value(char *buf, size_t n, const struct api_arg *a)
     return snprintf(buf, n, "%llu", (unsigned long long)v);
 }
 
+/* What a successful call gave through its first argument: " -> 0x201000000000". */
+static int print_output(char *buf, size_t n, const struct api_arg *a)
+{
+    static const struct { const char *type; size_t bytes; bool number; } outputs[] = {
+        {"int *", 4, true}, {"unsigned *", 4, true}, {"CUdevice *", 4, true}, {"size_t *", 8, true}, {"uint64_t *", 8, true},
+        {"CUdeviceptr *", 8, false}, {"CUcontext *", 8, false}, {"CUmodule *", 8, false}, {"CUlibrary *", 8, false}, {"CUkernel *", 8, false},
+        {"CUfunction *", 8, false}, {"CUstream *", 8, false}, {"CUevent *", 8, false},
+    };
+    for (size_t i = 0; a->name && i < sizeof outputs / sizeof outputs[0]; i++) {
+        void *out;
+        uint64_t v = 0;
+        if (strcmp(a->type, outputs[i].type) != 0)
+            continue;
+        memcpy(&out, a->at, sizeof out);
+        if (!out)
+            return 0;
+        memcpy(&v, out, outputs[i].bytes);
+        if (!outputs[i].number)
+            return snprintf(buf, n, " -> 0x%llx", (unsigned long long)v);
+        return snprintf(buf, n, " -> %lld", outputs[i].bytes == 4 ? (int32_t)v : (long long)v);
+    }
+    return 0;
+}
+
 void api_trace(const char *symbol, const struct api_arg *args, const char *result)
 {
     char line[1024];
@@ -52,9 +76,13 @@ void api_trace(const char *symbol, const struct api_arg *args, const char *resul
             at += print_value(line + at, sizeof line - (size_t)at, a);
     }
     if (at > 0 && (size_t)at < sizeof line)
-        at += snprintf(line + at, sizeof line - (size_t)at, ") = %s\n", result ? result : "?");
-    if (at <= 0 || (size_t)at >= sizeof line)
-        line[sizeof line - 2] = '\n';
+        at += snprintf(line + at, sizeof line - (size_t)at, ") = %s", result ? result : "?");
+    if (at > 0 && (size_t)at < sizeof line && result && (strcmp(result, "CUDA_SUCCESS") == 0 || strcmp(result, "cudaSuccess") == 0))
+        at += print_output(line + at, sizeof line - (size_t)at, args);
+    if (at > 0 && (size_t)at < sizeof line - 1)
+        memcpy(line + at, "\n", 2);
+    else
+        memcpy(line + sizeof line - 2, "\n", 2);
     log_text(line);
 }
 
