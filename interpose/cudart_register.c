@@ -78,7 +78,7 @@ void __cudaUnregisterFatBinary(void **handle)
 
 static struct symbol *enter(struct map *where, void **handle, const void *host, const char *name, size_t bytes)
 {
-    struct symbol *s = calloc(1, sizeof *s);
+    struct symbol *s = handle ? calloc(1, sizeof *s) : NULL;
     if (!s)
         return NULL;
     s->fatbin = (struct fatbin *)(void *)handle;
@@ -147,8 +147,6 @@ void __cudaRegisterSharedVar(void **handle, void **device, size_t bytes, size_t 
 /* Loads f when that was not done. Inside the lock. */
 static enum status load(struct fatbin *f)
 {
-    if (!f)
-        return ST_OUT_OF_MEMORY;               /* its registration found no memory */
     if (f->library || f->status != ST_OK)
         return f->status;
     struct error err = {0};
@@ -178,7 +176,7 @@ static enum status place_managed(struct fatbin *f)
 
 char __cudaInitModule(void **handle)
 {
-    enum status st = cudart_start();
+    enum status st = handle ? cudart_start() : ST_OUT_OF_MEMORY;
     if (st == ST_OK) {
         pthread_mutex_lock(&lock);
         st = place_managed((struct fatbin *)(void *)handle);
@@ -238,9 +236,23 @@ enum status cudart_function(const void *host, CUfunction *out)
     return st;
 }
 
+/* Host code reaches a managed variable through its pointer, so &variable is the address that this variable was given. */
+static struct symbol *find_managed(const void *address)
+{
+    struct symbol *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < managed.n && !found; i++)
+        if (*managed.at[i]->managed == address && managed.at[i]->fatbin->managed_ready)
+            found = managed.at[i];
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 enum status cudart_symbol(const void *host, uint64_t *address, uint64_t *bytes)
 {
     struct symbol *s = host ? find(&variables, host) : NULL;
+    if (!s && host)
+        s = find_managed(host);
     if (!s)
         return ST_INVALID_SYMBOL;
     struct rt_context *c;
