@@ -51,29 +51,36 @@ INLINE bool any64(v64 x)
 #endif
 }
 
-/* Whether lane l holds at[0] + l * step for all l. */
-INLINE bool affine64(const uint64_t *at, uint64_t step)
+/* Whether at[l] is at[0] + l * step for n lanes, a multiple of 8. */
+INLINE bool affine64(const uint64_t *at, uint64_t step, unsigned n)
 {
     const v64 *v = (const v64 *)(const void *)at;
     v64 want, bad = { 0 };
     for (int i = 0; i < N64; i++)
         want[i] = (uint64_t)i;
     want = want * (uint32_t)step + at[0];
-    for (int k = 0; k < WARP_SIZE / N64; k++) {
+    for (unsigned k = 0; k < n / N64; k++) {
         bad |= v[k] ^ want;
         want += step * N64;
     }
     return !any64(bad);
 }
 
-INLINE bool affine32(const uint32_t *at, uint32_t step)
+INLINE bool affine32(const uint32_t *at, uint32_t step, unsigned n)
 {
+#if defined(__AVX512F__)
+    if (n < N32) {                             /* 8 lanes are half a vector */
+        __m256i ramp = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)step));
+        __m256i x = _mm256_xor_si256(_mm256_load_si256((const __m256i *)(const void *)at), _mm256_add_epi32(ramp, _mm256_set1_epi32((int)at[0])));
+        return _mm256_testz_si256(x, x);
+    }
+#endif
     const v32 *v = (const v32 *)(const void *)at;
     v32 want, bad = { 0 };
     for (int i = 0; i < N32; i++)
         want[i] = (uint32_t)i;
     want = want * step + at[0];
-    for (int k = 0; k < WARP_SIZE / N32; k++) {
+    for (unsigned k = 0; k < n / N32; k++) {
         bad |= v[k] ^ want;
         want += step * N32;
     }
@@ -83,18 +90,18 @@ INLINE bool affine32(const uint32_t *at, uint32_t step)
 /* Three shapes of an address row: side by side (step = access size), the same, anything. */
 enum shape { SHAPE_ANY, SHAPE_SAME, SHAPE_DENSE };
 
-INLINE enum shape shape_of(const struct warp *w, const struct insn *in, unsigned form, unsigned bytes)
+INLINE enum shape shape_of(const struct warp *w, const struct insn *in, unsigned form, unsigned bytes, uint32_t lane, unsigned n)
 {
     if (form == MEM_FIXED)
         return SHAPE_SAME;
     if (form == MEM_ROW32) {
-        const uint32_t *a = row(w, in->a);
-        return a[1] - a[0] == bytes ? (affine32(a, bytes) ? SHAPE_DENSE : SHAPE_ANY)
-             : a[1] == a[0] && affine32(a, 0) ? SHAPE_SAME : SHAPE_ANY;
+        const uint32_t *a = (const uint32_t *)row(w, in->a) + lane;
+        return a[1] - a[0] == bytes ? (affine32(a, bytes, n) ? SHAPE_DENSE : SHAPE_ANY)
+             : a[1] == a[0] && affine32(a, 0, n) ? SHAPE_SAME : SHAPE_ANY;
     }
-    const uint64_t *a = row(w, in->a);
-    return a[1] - a[0] == bytes ? (affine64(a, bytes) ? SHAPE_DENSE : SHAPE_ANY)
-         : a[1] == a[0] && affine64(a, 0) ? SHAPE_SAME : SHAPE_ANY;
+    const uint64_t *a = (const uint64_t *)row(w, in->a) + lane;
+    return a[1] - a[0] == bytes ? (affine64(a, bytes, n) ? SHAPE_DENSE : SHAPE_ANY)
+         : a[1] == a[0] && affine64(a, 0, n) ? SHAPE_SAME : SHAPE_ANY;
 }
 
 /* Address of a lane as its space counts it: 64 bits for global, an offset for shared and local. */
@@ -328,10 +335,62 @@ INLINE bool locate(const struct warp *w, const struct insn *in, const struct win
     return true;
 }
 
+/* Groups of 8 lanes, each side by side or the same: what the threads of a 16 x 16 or 8 x 8 block do all the time. False: nothing was done. */
+enum { GROUP = 8 };
+
+typedef uint16_t group16 __attribute__((vector_size(2 * GROUP), aligned(2), may_alias));
+typedef uint32_t group32 __attribute__((vector_size(4 * GROUP), aligned(4), may_alias));
+typedef uint64_t group64 __attribute__((vector_size(8 * GROUP), aligned(8), may_alias));
+
+INLINE void copy_group(void *to, const void *from, unsigned kind)
+{
+    if (kind == MEM_16)
+        *(group16 *)to = *(const group16 *)from;
+    else if (kind == MEM_32)
+        *(group32 *)to = *(const group32 *)from;
+    else
+        *(group64 *)to = *(const group64 *)from;
+}
+
+INLINE void spread_group(void *to, const void *from, unsigned kind)
+{
+    if (kind == MEM_16)
+        *(group16 *)to = (group16){ 0 } + *(const m16 *)from;
+    else if (kind == MEM_32)
+        *(group32 *)to = (group32){ 0 } + *(const m32 *)from;
+    else
+        *(group64 *)to = (group64){ 0 } + *(const m64 *)from;
+}
+
+INLINE bool move_groups(struct warp *w, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned kind, bool store)
+{
+    enum shape shape[WARP_SIZE / GROUP];
+    char *at[WARP_SIZE / GROUP], *r = row(w, in->d);
+    unsigned bytes = mem_kind_bytes(kind);
+    for (uint32_t g = 0; g < WARP_SIZE / GROUP; g++) {
+        shape[g] = shape_of(w, in, form, bytes, g * GROUP, GROUP);
+        uint64_t x = address_of(w, in, space, form, g * GROUP);
+        if (shape[g] == SHAPE_ANY || (x & (bytes - 1)) || !holds(o, x, shape[g] == SHAPE_DENSE ? (uint64_t)bytes * GROUP : bytes))
+            return false;
+        at[g] = pointer(o, x, 0);
+    }
+    for (uint32_t g = 0; g < WARP_SIZE / GROUP; g++, r += GROUP * mem_row_bytes(kind)) {
+        if (store && shape[g] == SHAPE_SAME)
+            put(at[g], 0, r, GROUP - 1, kind);
+        else if (shape[g] == SHAPE_DENSE)
+            copy_group(store ? at[g] : r, store ? r : at[g], kind);
+        else
+            spread_group(r, at[g], kind);
+    }
+    return true;
+}
+
 INLINE const struct insn *run_any(const struct insn *in, struct warp *w, struct ctx *c, unsigned space, unsigned form, unsigned kind, unsigned vec, bool store)
 {
     char *rows[4], *at[WARP_SIZE];
     struct window o = window_of(w, c, in, space, store);
+    if (vec == 1 && kind >= MEM_16 && kind <= MEM_64 && space != MEM_LOCAL && form != MEM_FIXED && move_groups(w, in, &o, space, form, kind, store))
+        return in + 1;
     if (UNLIKELY(!locate(w, in, &o, FULL_MASK, space, form, mem_kind_bytes(kind) * vec, at)))
         return mem_lanes(in, w, c);
     rows_of(w, in, vec, rows);
@@ -361,7 +420,7 @@ INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct
     if (UNLIKELY(c->event != NULL))
         return mem_lanes(in, w, c);
     struct window o = window_of(w, c, in, space, store);
-    enum shape shape = shape_of(w, in, form, bytes);
+    enum shape shape = shape_of(w, in, form, bytes, 0, WARP_SIZE);
     uint64_t first = address_of(w, in, space, form, 0);
     char *rows[4];
     rows_of(w, in, vec, rows);
