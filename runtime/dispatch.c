@@ -9,6 +9,7 @@
  * grid barriers and handshakes finish. Whether a CTA that used up its quantum computes or spins shows in how many lanes its instructions
  * had: spinning is mostly done by one thread. Spinners get short turns, workers long ones. All of it counts instructions,
  * never time, so that a run can be repeated. */
+#include <fenv.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -257,6 +258,7 @@ static void work(struct grid_run *r, struct worker *w)
 static void *help(void *user)
 {
     struct worker *w = user;
+    fesetenv(FE_DFL_ENV);                      /* as in queue.c */
     for (;;) {
         while (sem_wait(&w->start) != 0)
             ;

@@ -1,4 +1,5 @@
 /* Code: from any image to a parsed module, to modules of contexts, to functions. Everything here runs under the.code. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,7 @@ static enum status load_cubin(struct code *c, const void *image, size_t bytes, u
     if (st != ST_OK)
         return st;
     snprintf(pick.seen, sizeof pick.seen, "sm_%u cubin", cubin.arch);
+    pick.cubin.arch = cubin.arch;
     cubin_free(&cubin);
     return fatbin_no_ptx(&pick, c->name, gpu, err);
 }
@@ -163,7 +165,7 @@ enum status code_load(struct code **out, const void *image, size_t bytes, const 
     if (name)
         snprintf(c->name, sizeof c->name, "%s", name);
     else
-        snprintf(c->name, sizeof c->name, "module %u", ++count);
+        snprintf(c->name, sizeof c->name, "module %u of %.64s", ++count, program_invocation_short_name);
     struct parts parts = {0};
     enum status st = load_parts(c, &parts, image, bytes, gpu, err);
     if (st == ST_OK && parts.at.n == 1) {

@@ -7,7 +7,7 @@
  *
  * An operation of the legacy stream waits for everything enqueued earlier in blocking streams of its context, and they for it: both
  * are comparisons of `seq`, since the head of a FIFO is its oldest unfinished operation. */
-#include <errno.h>
+#include <fenv.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -415,6 +415,7 @@ static void *simulate(void *unused)
 {
     (void)unused;
     in_simulation = true;
+    fesetenv(FE_DFL_ENV);                      /* the program may run with another rounding or without denormals (-ffast-math) */
     pthread_mutex_lock(&the.lock);
     while (!quitting) {
         struct op *op = pick();
