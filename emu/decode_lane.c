@@ -267,6 +267,8 @@ enum status decode_lane(struct decoder *d, const struct ptx_insn *in) {
     const struct lane_rules *rules = &rules_of[in->op];
     if (in->n_operands == 4 && in->op == PTX_OP_MIN) rules = &three[0];
     if (in->n_operands == 4 && in->op == PTX_OP_MAX) rules = &three[1];
+    if (in->n_types == 1 && lane_is_half((enum ptx_type)in->types[0])) return lane_half_lower(d, in);
+    if (in->n_types == 2 && in->types[0] == PTX_F32 && lane_is_half((enum ptx_type)in->types[1])) return lane_mixed_lower(d, in, rules);
     enum lane_id id;
     uint64_t imm;
     if (!lane_rule_find(rules, in, &id, &imm)) return decode_unsupported(d, in, "this form of the instruction");

@@ -38,5 +38,11 @@ enum status lane_lower(struct decoder *d, const struct ptx_insn *in, enum lane_i
 /* A row of floats with the value of an f16 or bf16 operand, or of one half (0: the low one) of a packed one. */
 enum status lane_half_to_f32(struct decoder *d, const struct ptx_insn *in, const struct ptx_operand *o, enum ptx_type type, unsigned half,
                              bool ftz, uint32_t *row);
+bool lane_is_half(enum ptx_type t);            /* f16, f16x2, bf16, bf16x2 */
+enum status lane_half_lower(struct decoder *d, const struct ptx_insn *in);
+enum status lane_mixed_lower(struct decoder *d, const struct ptx_insn *in, const struct lane_rules *rules);
+
+/* Conversions that involve a format smaller than single precision: decode_lane_small.c. */
+enum status lane_small_lower(struct decoder *d, const struct ptx_insn *in);
 
 #endif

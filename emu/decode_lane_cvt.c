@@ -118,21 +118,20 @@ static enum status float_to_float(const struct cvt *c, struct value v) {
     return step(c, &v, (enum lane_id)(c->to == PTX_F64 ? LANE_sat_f64 : LANE_sat_f32 + ftz), c->to, true, 0);
 }
 
-enum status lane_half_to_f32(struct decoder *d, const struct ptx_insn *in, const struct ptx_operand *o, enum ptx_type type, unsigned half,
-                             bool ftz, uint32_t *row) {
-    (void)o, (void)type, (void)half, (void)ftz;
-    *row = 0;
-    return decode_unsupported(d, in, "half precision");
-}
-
+/* To and from integers, f32 and f64. Sources of half precision become floats first, which is exact. */
 enum status decode_lane_cvt(struct decoder *d, const struct ptx_insn *in) {
     struct cvt c = { .d = d, .in = in, .to = (enum ptx_type)in->types[0], .from = (enum ptx_type)in->types[1],
                      .ftz = ptx_insn_has(in, PTX_MOD_FTZ), .sat = ptx_insn_has(in, PTX_MOD_SAT),
                      .round = round_of(in), .to_integral = integral_of(in) };
-    bool plain_to = !is_float(c.to) || c.to == PTX_F32 || c.to == PTX_F64, plain_from = !is_float(c.from) || c.from == PTX_F32 || c.from == PTX_F64;
-    if (!plain_to || !plain_from || in->n_types != 2 || in->n_operands != 2 || ptx_insn_has(in, PTX_MOD_PACK))
-        return decode_unsupported(d, in, "this conversion");
-    struct value v = { c.from, decode_source(d, &in->operands[1], c.from, row_width(c.from)) };
+    bool plain_to = !is_float(c.to) || c.to == PTX_F32 || c.to == PTX_F64;
+    bool plain_from = !is_float(c.from) || c.from == PTX_F32 || c.from == PTX_F64 || c.from == PTX_F16 || c.from == PTX_BF16;
+    if (!plain_to || !plain_from || ptx_insn_has(in, PTX_MOD_PACK)) return lane_small_lower(d, in);
+    struct value v = { c.from, 0 };
+    if (c.from == PTX_F16 || c.from == PTX_BF16) {
+        v.type = PTX_F32;
+        enum status st = lane_half_to_f32(d, in, &in->operands[1], c.from, 0, false, &v.row);
+        if (st != ST_OK) return st;
+    } else v.row = decode_source(d, &in->operands[1], c.from, row_width(c.from));
     if (is_float(c.to)) return is_float(c.from) ? float_to_float(&c, v) : int_to_float(&c, v);
     return is_float(c.from) ? float_to_int(&c, v) : int_to_int(&c, v);
 }

@@ -13,6 +13,7 @@ enum lane_type { LANE_TYPE_NONE, LANE_TYPE_U8, LANE_TYPE_S8, LANE_TYPE_U16, LANE
 enum lane_round { LANE_ROUND_NEAREST, LANE_ROUND_DOWN, LANE_ROUND_UP, LANE_ROUND_ZERO };   /* as MXCSR counts them */
 
 enum { LANE_CARRY_IN = 1, LANE_CARRY_OUT = 2 };
+enum { HALF_FTZ = 1, HALF_SAT = 2, HALF_RELU = 4, HALF_NAN = 8, HALF_ABS = 16 /* with .xorsign */ };
 enum lane_bool { LANE_BOOL_NONE, LANE_BOOL_AND, LANE_BOOL_OR, LANE_BOOL_XOR };
 
 enum lane_id {
