@@ -297,6 +297,27 @@ enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t 
 
 /* ---- stepping ---------------------------------------------------------------------------------------------------------- */
 
+static const struct insn *step_record(struct warp *w, struct ctx *c, const struct insn *in)
+{
+    w->state = WARP_RUN;
+    in = w->mask == FULL_MASK ? in->full(in, w, c) : in->masked(in, w, c);
+    if (in) w->next = in;
+    return in;
+}
+
+/* Makes w->next the first record of an instruction: picks a split, passes markers. False: nothing is ready. */
+static bool step_ready(struct warp *w, struct ctx *c)
+{
+    for (;;) {
+        if (w->state == WARP_SWITCH && !flow_pick(w)) {
+            if (!flow_sync_retry(w, c) && !flow_release(w)) return false;
+            continue;
+        }
+        if (w->next->full != run_meet && w->next->full != run_count) return true;
+        step_record(w, c, w->next);
+    }
+}
+
 enum emu_result emu_warp_step(struct emu_cta *cta, struct emu_worker *wk, uint32_t warp, struct emu_event *out)
 {
     struct ctx *c = &wk->c;
@@ -304,7 +325,7 @@ enum emu_result emu_warp_step(struct emu_cta *cta, struct emu_worker *wk, uint32
     if (!bind(cta, wk)) return no_memory(wk);
     struct warp *w = &cta->warps[warp];
     if (w->state == WARP_DONE) return EMU_DONE;
-    if (w->state == WARP_SWITCH && !flow_pick(w) && !((flow_sync_retry(w, c) || flow_release(w)) && flow_pick(w))) return EMU_BLOCKED;
+    if (!step_ready(w, c)) return EMU_BLOCKED;
     const struct insn *in = w->next;
     const struct code *code = w->code;
     uint32_t ptx = in->ptx;
@@ -312,13 +333,9 @@ enum emu_result emu_warp_step(struct emu_cta *cta, struct emu_worker *wk, uint32
     c->budget = SLICE;
     out->function = code->function;
     out->insn = &code->function->insns[ptx];
-    out->mask = w->mask;
-    do {
-        out->mask = insn_mask(in, w);
-        w->state = WARP_RUN;
-        in = w->mask == FULL_MASK ? in->full(in, w, c) : in->masked(in, w, c);
-        if (in) w->next = in;
-    } while (in && w->code == code && in->ptx == ptx);
+    out->mask = insn_mask(in, w);
+    do in = step_record(w, c, in);
+    while (in && w->code == code && in->ptx == ptx);
     c->event = NULL;
     if (w->state == WARP_FAULT) return EMU_FAULT;
     if (w->state == WARP_YIELD) warp_yield(w, c);

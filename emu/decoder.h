@@ -111,9 +111,7 @@ struct handlers mov_handlers(unsigned width);
 struct handlers convert_handlers(unsigned to, unsigned from, bool sign);
 /* decode_call.c */
 enum status decode_prologue(struct decoder *d);            /* records before the first instruction */
-/* decode_flow.c: records that stand between instructions */
-const struct insn *run_count(const struct insn *in, struct warp *w, struct ctx *c);
-const struct insn *run_meet(const struct insn *in, struct warp *w, struct ctx *c);
+/* decode_flow.c */
 void decode_end(struct decoder *d);            /* the end of the text: as ret */
 /* kernel.c */
 void kernel_free(struct emu_kernel *k);

@@ -177,7 +177,7 @@ const struct insn *flow_exit(const struct insn *in, struct warp *w, struct ctx *
     w->exited |= lanes;
     w->cta->live_threads -= (uint32_t)__builtin_popcount(lanes);
     leave_joins(w, w->flow->join, lanes, NULL);
-    cta_barrier_check(w->cta);
+    if (w->cta->barriers_open) cta_barrier_check(w->cta);
     if (w->exited == FULL_MASK) {
         w->mask = 0;
         w->state = WARP_DONE;

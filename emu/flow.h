@@ -77,6 +77,10 @@ bool flow_sync_retry(struct warp *w, struct ctx *c);
 /* Writes what a completed barrier gives to the lanes that waited at record in. */
 void sync_barrier_result(const struct insn *in, char *frame, uint32_t mask, const struct cta_barrier *b);
 
+/* decode_flow.c: records that stand between instructions: the count of those who fall into a block, and the place where lanes meet */
+const struct insn *run_count(const struct insn *in, struct warp *w, struct ctx *c);
+const struct insn *run_meet(const struct insn *in, struct warp *w, struct ctx *c);
+
 /* The end of a slice at a control record: the warp goes on at next when its turn comes. Returns NULL. */
 static inline const struct insn *flow_yield(struct warp *w, const struct insn *next)
 {
@@ -89,7 +93,7 @@ static inline const struct insn *flow_yield(struct warp *w, const struct insn *n
 static inline void flow_charge(const struct insn *in, const struct warp *w, struct ctx *c)
 {
     c->warp_insns += in->charge;
-    c->thread_insns += (uint64_t)in->charge * (unsigned)__builtin_popcount(w->mask);
+    c->thread_insns += (uint64_t)in->charge * (w->mask == FULL_MASK ? 32u : (unsigned)__builtin_popcount(w->mask));
 }
 
 /* cta.c */
