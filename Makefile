@@ -24,8 +24,9 @@ CFLAGS := -std=c11 -O2 -g -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-
 CPPFLAGS := -I. -D_GNU_SOURCE -DHEDDLE_VERSION='"$(VERSION)"'
 
 # emu/isa_*.c hold the 32-lane kernels: one object for each level of the host's vector instructions.
-ISA_base := -O3 -fno-trapping-math
-ISA_avx2 := -O3 -fno-trapping-math -mavx2 -mfma -mbmi -mbmi2 -mf16c
+# (-O1 under a sanitizer: these files are the slowest to compile.)
+ISA_base := $(if $(SAN),-O1,-O3) -fno-trapping-math
+ISA_avx2 := $(ISA_base) -mavx2 -mfma -mbmi -mbmi2 -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
 
 isa_src := $(wildcard emu/isa_*.c)
