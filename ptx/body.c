@@ -167,11 +167,11 @@ static bool parse_prototype(struct body *b, uint32_t label)
     return (vec_push(&b->protos, proto) || parser_no_memory(p)) && parser_expect(p, ';');
 }
 
-static bool parse_labelled(struct body *b, const char *name, uint32_t len)
+static bool parse_labelled(struct body *b, const char *name, uint32_t len, uint32_t line)
 {
     struct parser *p = &b->p;
     uint32_t label;
-    if (!scope_add_label(b, name, len, &label))
+    if (!scope_add_label(b, name, len, line, &label))
         return false;
     bool branches = token_dot(p, "branchtargets"), calls = token_dot(p, "calltargets"), proto = token_dot(p, "callprototype");
     if (!branches && !calls && !proto)
@@ -357,10 +357,10 @@ static bool parse_statement(struct body *b)
     }
     if (p->t.kind == TOKEN_IDENT && parser_peek_char(p) == ':') {
         const char *name = p->text + p->t.at;
-        uint32_t len = p->t.len;
+        uint32_t len = p->t.len, line = p->token_line;
         parser_next(p);
         parser_next(p);
-        return parse_labelled(b, name, len);
+        return parse_labelled(b, name, len, line);
     }
     return parse_insn(b, &in);
 }

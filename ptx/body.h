@@ -43,7 +43,7 @@ bool scope_open(struct body *b);
 bool scope_close(struct body *b);                  /* resolves labels; fails on unknown ones at the outermost */
 bool scope_add_var(struct body *b, const struct ptx_var *v);
 bool scope_add_regs(struct body *b, const char *name, uint32_t len, enum ptx_type type, unsigned width, bool range, uint32_t count);
-bool scope_add_label(struct body *b, const char *name, uint32_t len, uint32_t *number);
+bool scope_add_label(struct body *b, const char *name, uint32_t len, uint32_t line, uint32_t *number);
 bool scope_use_label(struct body *b, struct fixup f);
 /* Registers that a name stands for: the number of them (0 = not a register), the first in *reg. */
 unsigned scope_find_reg(const struct body *b, const char *name, size_t len, uint32_t *reg);

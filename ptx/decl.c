@@ -59,12 +59,12 @@ static bool parse_attribute(struct parser *p, struct decl *d)
 
 static bool parse_align(struct parser *p, struct decl *d)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, line = p->token_line;
     size_t at = p->t.at;
     if (!parse_count(p, &n))
         return false;
     if (n == 0 || n & (n - 1) || n > 1u << 20)
-        return parser_fail_at(p, at, p->token_line, "alignment must be a power of two");
+        return parser_fail_at(p, at, line, "alignment must be a power of two");
     if (!d->ptr)                   /* behind .ptr it is the alignment of what the pointer points to */
         d->align = n;
     return true;
@@ -117,10 +117,11 @@ static bool parse_dims(struct parser *p, struct decl *d, uint64_t *elements, boo
             *open = true;
         } else {
             size_t at = p->t.at;
+            uint32_t line = p->token_line;
             if (!parse_integer(p, &n))
                 return false;
             if (n > MAX_BYTES || (n && *elements > MAX_BYTES / n))
-                return parser_fail_at(p, at, p->token_line, "array is too large");
+                return parser_fail_at(p, at, line, "array is too large");
             *elements *= n;
         }
         d->dims[d->n_dims] = n;

@@ -255,10 +255,11 @@ static bool parse_target(struct parser *p)
 static bool parse_address_size(struct parser *p)
 {
     size_t at = p->t.at;
+    uint32_t line = p->token_line;
     if (!parse_count(p, &p->m->address_bits))
         return false;
     if (p->m->address_bits != 64 && p->m->address_bits != 32)
-        return parser_fail_at(p, at, p->token_line, "address size must be 32 or 64");
+        return parser_fail_at(p, at, line, "address size must be 32 or 64");
     return true;
 }
 

@@ -154,12 +154,12 @@ int32_t scope_symbol(const struct parser *p, const char *name, size_t len)
     return e && e->kind == NAME_VAR ? (int32_t)(p->m->n_symbols + e->first) : -1;
 }
 
-bool scope_add_label(struct body *b, const char *name, uint32_t len, uint32_t *number)
+bool scope_add_label(struct body *b, const char *name, uint32_t len, uint32_t line, uint32_t *number)
 {
     uintptr_t old = 0;
     map_get_str(&b->by_label, name, len, &old);
     if (old > b->scopes.at[b->scopes.n - 1].labels)
-        return parser_fail(&b->p, "label '%.*s' is defined twice", (int)(len > 200 ? 200 : len), name);
+        return parser_fail_at(&b->p, (size_t)(name - b->p.text), line, "label '%.*s' is defined twice", (int)(len > 200 ? 200 : len), name);
     struct ptx_label l = { arena_strndup(&b->p.m->arena, name, len), (uint32_t)b->insns.n };
     if (!l.name || !vec_push(&b->labels, l))
         return parser_no_memory(&b->p);
