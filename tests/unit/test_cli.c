@@ -158,6 +158,23 @@ START_TEST(test_shims)
 }
 END_TEST
 
+/* The same with calls: they are bound to a version node of libcudart.so.N and must reach us. */
+START_TEST(test_versioned_calls)
+{
+    static const char *const versions[] = {"11.0", "12", "13"};
+    char command[8192];
+    snprintf(command, sizeof command,
+             "v=libcudart.so.%s; mkdir -p stub; echo \"$v { global: *; };\" >stub/map\n"
+             "echo 'int cudaGetDeviceCount(int *n); int cudaGetDeviceCount(int *n) { *n = 77; return 1; }' >stub/s.c\n"
+             "gcc -shared -fPIC -Wl,-soname,$v -Wl,--version-script,stub/map stub/s.c -o stub/$v || exit 99\n"
+             "printf '#include <stdio.h>\nint cudaGetDeviceCount(int *n);\n"
+             "int main(void) { int n = 0, e = cudaGetDeviceCount(&n); printf(\"%%%%d %%%%d\\\\n\", e, n); return 0; }\n' >p.c\n"
+             "gcc p.c stub/$v -o p || exit 98; unset LD_LIBRARY_PATH; $H -q --devices=3 ./p && LD_LIBRARY_PATH=stub $H -q ./p",
+             versions[_i]);
+    expect_exactly(command, 0, "0 3\n0 1\n");
+}
+END_TEST
+
 static bool ready(void)
 {
     const char *build = getenv("HEDDLE_BUILD");
@@ -186,6 +203,7 @@ int main(void)
     tcase_add_test(t, test_environment);
     tcase_add_test(t, test_not_intercepted);
     tcase_add_loop_test(t, test_shims, 0, 3);
+    tcase_add_loop_test(t, test_versioned_calls, 0, 3);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
