@@ -61,11 +61,8 @@ template <typename I> static uint64_t to_int(double x, int mode, I lo, I hi)
 {
     if (isnan(x))
         return 0;
-    fesetround(mode);
-    volatile double v = x;
-    volatile double kept = rint(v);
-    fesetround(FE_TONEAREST);
-    const double r = kept;
+    // not rint() under fesetround(): compilers expand it to something that knows round-to-nearest only
+    const double r = mode == FE_TOWARDZERO ? trunc(x) : mode == FE_UPWARD ? ceil(x) : mode == FE_DOWNWARD ? floor(x) : nearbyint(x);
     return (uint64_t)(r < (double)lo ? lo : r >= (double)hi ? hi : (I)r);
 }
 
