@@ -9,6 +9,7 @@
 #include "ptx/fatbin.h"
 #include "runtime/base/map.h"
 #include "runtime/base/vec.h"
+#include "runtime/cli/inspect.h"
 #include "runtime/cli/target.h"
 #include "runtime/runtime.h"
 
@@ -28,6 +29,7 @@ struct info {
     struct arena arena;
     unsigned n_modules, gpu;           /* gpu: 90 */
     unsigned n_problems;
+    struct inspection inspection;
 };
 
 /* ---- gathering ---- */
@@ -251,19 +253,47 @@ static void judge_ptx(struct info *in)
                 "ForDevice. Add to nvcc's options:\n    -gencode arch=compute_%u,code=compute_%u", without, in->kernels.n, first, arch, arch);
 }
 
-/* Each module runs the best PTX it has: say so when even that is not made for this GPU. */
-static void judge_targets(struct info *in)
+/* The PTX that a module runs: the best one it has. */
+static const struct fatbin_entry *best_ptx(const struct info *in, unsigned module)
+{
+    const struct fatbin_entry *best = NULL;
+    for (size_t i = 0; i < in->images.n; i++) {
+        const struct image *im = &in->images.at[i];
+        if (im->module == module && im->entry.kind == FATBIN_PTX && (!best || nearer(im->entry.arch, best->arch, in->gpu)))
+            best = &im->entry;
+    }
+    return best;
+}
+
+static void judge_modules(struct info *in, const struct target *t)
 {
     for (unsigned m = 1; m <= in->n_modules; m++) {
-        const struct fatbin_entry *best = NULL;
-        for (size_t i = 0; i < in->images.n; i++) {
-            const struct image *im = &in->images.at[i];
-            if (im->module == m && im->entry.kind == FATBIN_PTX && (!best || nearer(im->entry.arch, best->arch, in->gpu)))
-                best = &im->entry;
-        }
-        if (best && best->arch > in->gpu)
+        const struct fatbin_entry *best = best_ptx(in, m);
+        struct fatbin_blob blob;
+        char name[PATH_MAX + 64];
+        if (!best)
+            continue;
+        if (best->arch > in->gpu)
             problem(in, "module %u has PTX for sm_%u and later only, the GPU is sm_%u: it runs, with a warning;\n    --gpu= selects another one", m,
                     best->arch, in->gpu);
+        snprintf(name, sizeof name, "module %u of %s", m, t->path);
+        if (fatbin_unpack(best, &blob, NULL) == ST_OK) {
+            inspect_ptx(&in->inspection, name, blob.data, blob.bytes);
+            fatbin_blob_free(&blob);
+        }
+    }
+}
+
+static void judge_instructions(struct info *in)
+{
+    const struct inspection *found = &in->inspection;
+    if (found->n_bad)
+        problem(in, "%u functions or modules do not parse; the first:\n    %s", found->n_bad, found->first_bad.text);
+    for (unsigned op = 0; op < PTX_OP_COUNT; op++) {
+        char name[512];
+        if (found->unexecuted[op])
+            problem(in, "`%s` is not executed yet; a kernel that reaches it fails there (%s)", ptx_op_text((enum ptx_op)op),
+                    demangle(found->where[op], name, sizeof name));
     }
 }
 
@@ -275,14 +305,17 @@ static void judge(struct info *in, const struct target *t, bool is_program)
     if (why)
         problem(in, "its CUDA calls cannot be intercepted: %s", why);
     judge_ptx(in);
-    judge_targets(in);
+    judge_modules(in, t);
+    judge_instructions(in);
     for (size_t i = 0; i < in->images.n; i++)
         lto |= in->images.at[i].entry.kind == FATBIN_LTOIR;
     if (lto && !in->kernels.n)
         problem(in, "it carries LTO-IR only, which Heddle does not read; build it without -dlto and with  -gencode arch=compute_80,code=compute_80");
     if (is_program && !in->images.n && !t->imports_driver_api && !t->imports_runtime_api && !t->static_cudart)
         problem(in, "no CUDA in this file: neither kernels nor calls; look at the libraries it loads");
-    if (!in->n_problems)
+    if (!in->n_problems && !is_program)
+        puts("\nnothing wrong was found");
+    else if (!in->n_problems)
         printf("\nnothing speaks against  %sheddle %s%s\n", bold(stdout), t->path, plain(stdout));
 }
 
@@ -307,6 +340,7 @@ static bool take_plain_file(struct info *in, const struct target *t)
         if (!memmem(t->image, t->image_bytes, ".address_size", 13))
             return false;
         take_ptx(in, t->image, t->image_bytes);
+        inspect_ptx(&in->inspection, t->path, t->image, strnlen(t->image, t->image_bytes));
         return true;
     default:
         return false;

@@ -1,0 +1,50 @@
+#include "runtime/cli/inspect.h"
+
+#include <stdio.h>
+
+static const bool executed[PTX_OP_COUNT] = {
+#define DECODE(op, fn) [PTX_OP_##op] = true,
+#include "emu/decode.def"
+#undef DECODE
+};
+
+enum { LARGE_BYTES = 8 << 20 };
+
+static void note_bad(struct inspection *in, const struct error *err)
+{
+    if (!in->n_bad++)
+        in->first_bad = *err;
+}
+
+static void inspect_function(struct inspection *in, struct ptx_module *m, uint32_t i)
+{
+    const struct ptx_function *f = &m->functions[i];
+    struct error err;
+    if (!f->has_body)
+        return;
+    if (ptx_function_body(m, i, &err) != ST_OK) {
+        note_bad(in, &err);
+        return;
+    }
+    for (uint32_t k = 0; k < f->n_insns; k++) {
+        unsigned op = f->insns[k].op;
+        if (op >= PTX_OP_COUNT || executed[op] || in->unexecuted[op])
+            continue;
+        in->unexecuted[op] = true;
+        in->n_unexecuted++;
+        snprintf(in->where[op], sizeof in->where[op], "%s", f->name);
+    }
+}
+
+void inspect_ptx(struct inspection *in, const char *name, const char *text, size_t bytes)
+{
+    struct ptx_module *m;
+    struct error err;
+    if (ptx_module_open(&m, name, text, bytes, &err) != ST_OK) {
+        note_bad(in, &err);
+        return;
+    }
+    for (uint32_t i = 0; i < m->n_functions && bytes < LARGE_BYTES; i++)
+        inspect_function(in, m, i);
+    ptx_module_free(m);
+}
