@@ -44,7 +44,13 @@ static bool parse_variables(struct body *b, enum ptx_space space, uint8_t linkag
         return false;
     do {
         struct ptx_var v;
-        if (!parse_declarator(p, &d, &v) || !scope_add_var(b, &v))
+        if (!parse_declarator(p, &d, &v))
+            return false;
+        const char *base = v.name;
+        for (uint32_t k = 0, n = parse_repeat(p); k < n; k++)
+            if (!repeat_name(p, &v, base, k) || (k + 1 < n && !scope_add_var(b, &v)))
+                return false;
+        if (p->failed || !scope_add_var(b, &v))
             return false;
         size_t index = b->vars.n - 1;
         if (!parse_initialiser(p, &v, &d))

@@ -1,6 +1,7 @@
 /* Declarations of variables and parameters, and their initialisers. */
 #include "ptx/parse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_NESTING = 32 };
@@ -152,6 +153,33 @@ bool parse_declarator(struct parser *p, struct decl *d, struct ptx_var *out)
     out->align = d->align > element ? d->align : element;
     while (out->align & (out->align - 1))          /* .v3 does not exist, but keep the promise of a power of two */
         out->align &= out->align - 1;
+    return true;
+}
+
+uint32_t parse_repeat(struct parser *p)
+{
+    uint32_t n = 0;
+    if (!parser_take(p, '<'))
+        return 0;
+    if (p->t.kind != TOKEN_INT || p->t.bits == 0 || p->t.bits > 1u << 20) {
+        parser_fail(p, "number of variables expected");
+        return 0;
+    }
+    n = (uint32_t)p->t.bits;
+    parser_next(p);
+    return parser_expect(p, '>') ? n : 0;
+}
+
+bool repeat_name(struct parser *p, struct ptx_var *v, const char *base, uint32_t k)
+{
+    char digits[16];
+    size_t len = strlen(base), n = (size_t)snprintf(digits, sizeof digits, "%u", k);
+    char *name = arena_alloc(&p->m->arena, len + n + 1);
+    if (!name)
+        return parser_no_memory(p);
+    memcpy(name, base, len);
+    memcpy(name + len, digits, n + 1);
+    v->name = name;
     return true;
 }
 

@@ -27,6 +27,7 @@ static bool parse_cast(struct parser *p, struct constant *out, int depth);
 
 static bool parse_primary(struct parser *p, struct constant *out, int depth)
 {
+    parser_dot_to_number(p);
     struct token t = p->t;
     switch ((enum token_kind)t.kind) {
     case TOKEN_INT:

@@ -189,6 +189,12 @@ static void lex_decimal_float(struct parser *p)
     p->t.kind = TOKEN_F64;
 }
 
+static bool starts_exponent(const struct parser *p, size_t at)
+{
+    char sign = char_at(p, at + 1);
+    return (char_at(p, at) | 0x20) == 'e' && (class_at(p, at + 1) & IS_DIGIT || sign == '-' || sign == '+');
+}
+
 static void lex_number(struct parser *p)
 {
     char c1 = (char)(char_at(p, p->at + 1) | 0x20);
@@ -212,9 +218,8 @@ static void lex_number(struct parser *p)
         p->at++;
     }
     char c = char_at(p, p->at);
-    bool fraction = c == '.' && class_at(p, p->at + 1) & IS_DIGIT;
-    bool exponent = (c | 0x20) == 'e' && (class_at(p, p->at + 1) & IS_DIGIT || char_at(p, p->at + 1) == '-' || char_at(p, p->at + 1) == '+');
-    if ((base == 10 || base == 8) && (fraction || exponent || (c == '.' && !(class_at(p, p->at + 1) & IS_START)))) {
+    bool fraction = c == '.' && (!(class_at(p, p->at + 1) & IS_START) || starts_exponent(p, p->at + 1));
+    if ((base == 10 || base == 8) && (fraction || starts_exponent(p, p->at))) {
         lex_decimal_float(p);
         return;
     }
@@ -311,6 +316,17 @@ void parser_next(struct parser *p)
     }
     if (p->failed)
         p->t.kind = TOKEN_END;
+}
+
+bool parser_dot_to_number(struct parser *p)
+{
+    if (p->t.kind != TOKEN_DOT || !(class_at(p, p->t.at) & IS_DIGIT))
+        return false;
+    p->line = p->token_line;
+    p->t.at--;
+    lex_decimal_float(p);
+    p->t.len = (uint32_t)(p->at - p->t.at);
+    return true;
 }
 
 void parser_start(struct parser *p, struct ptx_module *m, struct ptx_unit *unit, size_t at, size_t end, uint32_t line, struct error *err)

@@ -66,7 +66,13 @@ static bool parse_vars(struct opener *o, uint8_t space, uint8_t linkage)
         struct ptx_var v;
         int32_t sym;
         size_t at = p->t.at;
-        if (!parse_declarator(p, &d, &v) || !add_var(o, &v, at, &sym))
+        if (!parse_declarator(p, &d, &v))
+            return false;
+        const char *base = v.name;
+        for (uint32_t k = 0, n = parse_repeat(p); k < n; k++)
+            if (!repeat_name(p, &v, base, k) || (k + 1 < n && !add_var(o, &v, at, &sym)))
+                return false;
+        if (p->failed || !add_var(o, &v, at, &sym))
             return false;
         if (token_punct(p, '=')) {                 /* entered before its initialiser, which may name it */
             if (!parse_initialiser(p, &v, &d))

@@ -57,6 +57,8 @@ void parser_start(struct parser *p, struct ptx_module *m, struct ptx_unit *unit,
 void parser_next(struct parser *p);
 /* The first byte after blanks and comments behind the current token, without reading it. */
 int parser_peek_char(struct parser *p);
+/* A number such as .5 was read as a word (so are .1d and .16x64b); where a number must stand, this makes it one. */
+bool parser_dot_to_number(struct parser *p);
 bool token_is(const struct parser *p, const char *word);       /* TOKEN_IDENT of that text */
 bool token_dot(const struct parser *p, const char *word);      /* TOKEN_DOT of that text */
 bool token_punct(const struct parser *p, unsigned c);
@@ -92,6 +94,10 @@ struct decl {
 bool parse_decl_words(struct parser *p, struct decl *d);
 /* name[..][..] behind the words; fills everything but the initialiser. May leave bytes 0 and unsized set. */
 bool parse_declarator(struct parser *p, struct decl *d, struct ptx_var *out);
+/* "<n>" behind a name declares name0 .. name(n-1); answers n, or 0 when there is no '<' (or on failure). */
+uint32_t parse_repeat(struct parser *p);
+/* The k-th of them, or false when out of memory. */
+bool repeat_name(struct parser *p, struct ptx_var *v, const char *base, uint32_t k);
 /* "= ..." of a variable, if there; sizes an unsized one. */
 bool parse_initialiser(struct parser *p, struct ptx_var *v, const struct decl *d);
 /* "( .. )" of a prototype; appends to vars, stores the indices in the arena. No parenthesis: none. */

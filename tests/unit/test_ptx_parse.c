@@ -20,7 +20,7 @@ END_TEST
 START_TEST(variables)
 {
     rig_open(PTX_HEAD ".global .align 16 .b8 a[10];\n.visible .const .f32 c[2][3] = {{1.5}, {2.0, 0f40400000}};\n.extern .shared .align 8 .b8 dyn[];\n"
-             ".global .attribute(.managed) .u32 m = 7;\n.weak .global .v4 .f32 v;\n.common .global .u64 z;\n.const[3] .b32 bank;\n.global .texref t;\n"
+             ".global .attribute(.managed) .u32 m = 7;\n.weak .global .v4 .f32 v;\n.common .global .u64 z;\n.const[3] .b32 bank;\n.global .u32 many<3>;\n.global .texref t;\n"
              ".global .samplerref s = { addr_mode_0 = clamp_to_border, filter_mode = nearest };\n.tex .u32 old;\n.global .b32 x, y[2], w = 1;");
     ck_assert_uint_eq(var("a")->bytes, 10);
     ck_assert_uint_eq(var("a")->align, 16);
@@ -32,6 +32,7 @@ START_TEST(variables)
     ck_assert_uint_eq(var("v")->align, 16);
     ck_assert_int_eq(var("z")->linkage, PTX_LINK_COMMON);
     ck_assert_uint_eq(var("bank")->const_bank, 3);
+    ck_assert(var("many0") && var("many2") && !var("many3") && !var("many"));
     ck_assert_int_eq(var("t")->type, PTX_TEXREF);
     ck_assert_int_eq(var("old")->type, PTX_TEXREF);
     ck_assert_uint_eq(var("y")->bytes, 8);
@@ -53,7 +54,7 @@ START_TEST(initialisers)
     unsigned char bytes[64];
     rig_open(PTX_HEAD ".func f { ret; }\n.global .u8 t[13] = {1, 2, 0, 4, 5, 6, 7, 8, 9, 0, 0, -1, 0x7F};\n.global .s16 open[] = {1, 2, 3};\n"
              ".global .u64 p[4] = {t, generic(t)+8, t-1, f};\n.global .u8 m[3] = {0xFF(t), 0xFF00(t), 0xFF0000(t+2)};\n"
-             ".global .f64 d[3] = {1.5, 0d4000000000000000, 0f40400000};\n.global .u32 e = (3 + 4 * 2) << 1 | (WARP_SZ > 31 ? 1 : 0);\n"
+             ".global .f64 d[3] = {.15e1, 0d4000000000000000, 0f40400000};\n.global .u32 e = (3 + 4 * 2) << 1 | (WARP_SZ > 31 ? 1 : 0);\n"
              ".global .u64 big = 0xFFFFFFFFFFFFFFFF;\n.global .u32 oct = 017, bin = 0b101, uns = 5U;\n");
     image_of(var("t"), bytes);
     ck_assert_mem_eq(bytes, table, 13);
