@@ -178,7 +178,7 @@ static void print_program(const struct target *t)
 {
     char buf[64], text[256];
     field("file", t->kind == TARGET_SCRIPT ? "script" : t->kind != TARGET_ELF ? "no ELF file" : t->foreign_machine
-          ? "ELF file for another machine" : t->static_linked ? "64-bit x86 ELF, statically linked or a library" : "64-bit x86 ELF, dynamically linked");
+          ? "ELF file for another machine" : t->library ? "64-bit x86 shared library" : t->static_linked ? "64-bit x86 ELF, statically linked" : "64-bit x86 ELF, dynamically linked");
     if (t->script[0])
         field("interpreter", t->script);
     const char *shared = target_shared_cudart(t);
@@ -267,21 +267,24 @@ static const struct fatbin_entry *best_ptx(const struct info *in, unsigned modul
 
 static void judge_modules(struct info *in, const struct target *t)
 {
+    unsigned n_newer = 0, newer_arch = 0;
     for (unsigned m = 1; m <= in->n_modules; m++) {
         const struct fatbin_entry *best = best_ptx(in, m);
         struct fatbin_blob blob;
         char name[PATH_MAX + 64];
         if (!best)
             continue;
-        if (best->arch > in->gpu)
-            problem(in, "module %u has PTX for sm_%u and later only, the GPU is sm_%u: it runs, with a warning;\n    --gpu= selects another one", m,
-                    best->arch, in->gpu);
+        if (best->arch > in->gpu && !n_newer++)
+            newer_arch = best->arch;
         snprintf(name, sizeof name, "module %u of %s", m, t->path);
         if (fatbin_unpack(best, &blob, NULL) == ST_OK) {
             inspect_ptx(&in->inspection, name, blob.data, blob.bytes);
             fatbin_blob_free(&blob);
         }
     }
+    if (n_newer)
+        problem(in, "%u of %u modules have PTX for newer GPUs only (sm_%u; this one is sm_%u): they run, with a warning;\n    --gpu= selects another one",
+                n_newer, in->n_modules, newer_arch, in->gpu);
 }
 
 static void judge_instructions(struct info *in)
@@ -373,7 +376,7 @@ int verb_info(struct cli *c, int argc, char **argv)
         print_program(&t);
     print_images(&in);
     print_kernels(&in);
-    judge(&in, &t, !plain_file);
+    judge(&in, &t, !plain_file && !t.library);
     target_close(&t);
     arena_free(&in.arena);
     map_free(&in.by_name);

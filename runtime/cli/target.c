@@ -86,11 +86,16 @@ static void read_dynamic(struct target *t, Elf *elf, Elf_Scn *scn, const GElf_Sh
 {
     Elf_Data *d = elf_getdata(scn, NULL);
     GElf_Dyn dyn;
+    bool pie = false;
     for (int i = 0; d && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
+        pie |= dyn.d_tag == DT_FLAGS_1 && dyn.d_un.d_val & DF_1_PIE;
         const char *s = dyn.d_tag == DT_NEEDED ? elf_strptr(elf, h->sh_link, dyn.d_un.d_val) : NULL;
         if (s && t->n_needed < TARGET_NEEDED_MAX)
             t->needed[t->n_needed++] = s;
     }
+    /* A static-pie program has dynamic entries and no loader, too. */
+    t->library = t->static_linked && !pie;
+    t->static_linked &= pie;
 }
 
 /* Whether undefined names like cuInit or cudaMalloc occur, and whether a driver is defined inside. */

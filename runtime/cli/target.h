@@ -16,7 +16,8 @@ struct target {
     char path[PATH_MAX];
     enum target_kind kind;
     bool foreign_machine;      /* an ELF file, but not for 64-bit x86 */
-    bool static_linked;        /* no dynamic loader */
+    bool static_linked;        /* a program without a dynamic loader */
+    bool library;              /* a shared library, no program */
     char loader[256];          /* PT_INTERP */
     char script[256];          /* interpreter after #! */
     bool privileged;           /* setuid, setgid or file capabilities: the loader ignores LD_PRELOAD */
