@@ -29,7 +29,17 @@ enum status cuda_launch_kernel_ex_c(const struct cudaLaunchConfig *config, const
     return launch(func, config->grid, config->block, args, config->shared_bytes, config->stream, false, config->attrs, config->n_attrs);
 }
 
-enum status cuda_get_registered_kernel(CUkernel *out, const void *func) { return out ? cudart_kernel(func, out) : ST_INVALID_VALUE; }
+/* nvcc's stubs ask once, keep the handle and do not look at the status: a kernel that cannot be had keeps its host address for a handle, so that
+ * each launch fails for the true reason. */
+enum status cuda_get_registered_kernel(CUkernel *out, const void *func)
+{
+    if (!out)
+        return ST_INVALID_VALUE;
+    enum status st = cudart_kernel(func, out);
+    if (st != ST_OK)
+        *out = (CUkernel)(uintptr_t)func;
+    return st;
+}
 
 enum status cuda_launch_registered_kernel(CUkernel kernel, struct dim3 grid, struct dim3 block, void **params, size_t shared_bytes, CUstream stream)
 {
@@ -38,7 +48,10 @@ enum status cuda_launch_registered_kernel(CUkernel kernel, struct dim3 grid, str
 
 /* ---- functions ---- */
 
-enum status cuda_get_kernel(CUkernel *kernel_ptr, const void *entry_func_addr) { return cuda_get_registered_kernel(kernel_ptr, entry_func_addr); }
+enum status cuda_get_kernel(CUkernel *kernel_ptr, const void *entry_func_addr)
+{
+    return kernel_ptr ? cudart_kernel(entry_func_addr, kernel_ptr) : ST_INVALID_VALUE;
+}
 
 enum status cuda_get_func_by_symbol(CUfunction *function_ptr, const void *symbol_ptr)
 {
