@@ -44,7 +44,7 @@ static struct addr_ranges *ranges_of(struct decoder *d, bool (*want)(const struc
         return NULL;
     for (uint32_t s = 0; s < m->n_symbols; s++) {
         const struct ptx_var *v = ptx_symbol_var(m, decode_function(d), (int32_t)s);
-        if (!v || !v->bytes || !want(v, in) || r->n == m->n_vars)
+        if (!v || !v->bytes || v->linkage == PTX_LINK_EXTERN || !want(v, in) || r->n == m->n_vars)
             continue;
         uint64_t lo = decode_symbol(d, (int32_t)s);
         r->at[r->n].lo = lo;
