@@ -2,13 +2,15 @@
 #include "emu/lane_loop.h"
 #include "emu/lane_wide.h"
 
-/* `first` and `second` are what is added (or subtracted), in a, b, c. Inactive lanes keep their carry too. */
-#define CARRY(name, T, SRC, VALUES, first, second, sum, carries)                                                                \
+/* `first` and `second` are what is added (or subtracted), in a, b, c. Inactive lanes keep their carry too.
+ * The flag is the carry of an adder: a subtraction runs as x + ~y + 1 and leaves 1 where it did NOT borrow, and subc reads it so.
+ * The PTX text speaks of a borrow, but addc after sub.cc sees the flag itself, and nvcc's 128-bit division branches on that. */
+#define CARRY(name, T, SRC, VALUES, flip, first, second, sum, carries)                                                          \
     static inline void name##_run(const struct insn *in, struct warp *w, uint32_t m) {                                          \
         ROW_##T *const rd = LANE_ROW(T, in->d);                                                                                 \
         SRC                                                                                                                     \
         LANE_SEL_##T(m, sel);                                                                                                   \
-        LANE_SEL_##T(in->imm & LANE_CARRY_IN ? w->carry : 0, carry_in);                                                         \
+        LANE_SEL_##T(in->imm & LANE_CARRY_IN ? w->carry ^ (flip) : 0, carry_in);                                                \
         VAL_##T out = 0;                                                                                                        \
         LANE_FOR {                                                                                                              \
             VALUES                                                                                                              \
@@ -31,8 +33,10 @@
 #define LANE_BIT_U32 lane_bit4
 #define LANE_BIT_U64 lane_bit8
 
-#define ADD_CARRY(name, T, SRC, VALUES, first, second) CARRY(name, T, SRC, VALUES, first, second, x + y + k, r < x || (k && r == x))
-#define SUB_CARRY(name, T, SRC, VALUES, first, second) CARRY(name, T, SRC, VALUES, first, second, x - y - k, x < y || (k && x == y))
+#define ADD_CARRY(name, T, SRC, VALUES, first, second)                                                                          \
+    CARRY(name, T, SRC, VALUES, 0, first, second, x + y + k, r < x || (k && r == x))
+#define SUB_CARRY(name, T, SRC, VALUES, first, second)                                                                          \
+    CARRY(name, T, SRC, VALUES, FULL_MASK, first, second, x - y - k, !(x < y || (k && x == y)))
 ADD_CARRY(add_carry_u32, U32, LANE_SRC2(U32, U32), LANE_VAL2(U32, U32), a, b)
 ADD_CARRY(add_carry_u64, U64, LANE_SRC2(U64, U64), LANE_VAL2(U64, U64), a, b)
 SUB_CARRY(sub_carry_u32, U32, LANE_SRC2(U32, U32), LANE_VAL2(U32, U32), a, b)

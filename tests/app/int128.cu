@@ -52,6 +52,11 @@ __global__ void carry(unsigned *out, unsigned a0, unsigned a1)
     out[0] = r0, out[1] = r1, out[2] = r2, out[3] = r3;
     asm("sub.cc.u32 %0, %2, %3;\n\tsubc.u32 %1, 5, 1;" : "=&r"(r0), "=&r"(r1) : "r"(3u), "r"(4u));
     out[4] = r0, out[5] = r1;
+    // The flag after a subtraction is the adder's carry, 1 for no borrow: code that nvcc generates relies on it.
+    asm("sub.cc.u32 %0, %2, %3;\n\taddc.u32 %1, 0, 0;" : "=&r"(r0), "=&r"(r1) : "r"(a0), "r"(a0));
+    out[6] = r1;
+    asm("sub.cc.u32 %0, %2, %3;\n\taddc.u32 %1, 0, 0;" : "=&r"(r0), "=&r"(r1) : "r"(a0 & 7), "r"(a0 | 8));
+    out[7] = r1;
 }
 
 int main(void)
@@ -76,15 +81,16 @@ int main(void)
                    (unsigned long long)out[i], (unsigned long long)(want >> 64), (unsigned long long)want);
         }
     }
-    unsigned w[6], *dw;
+    unsigned w[8], *dw;
     OK(cudaMalloc(&dw, sizeof(w)));
     for (unsigned long long a : {~0ull, 0x123456789abcdef1ull, 0xffffffff00000001ull}) {
         carry<<<1, 1>>>(dw, (unsigned)a, (unsigned)(a >> 32));
         OK_LAUNCH();
-        app_to_host(w, dw, 6);
+        app_to_host(w, dw, 8);
         u128 want = (u128)a * a, got = make((unsigned long long)w[3] << 32 | w[2], (unsigned long long)w[1] << 32 | w[0]);
         EXPECT(got == want, "the square of %llx is %016llx%016llx", a, (unsigned long long)(got >> 64), (unsigned long long)got);
         EXPECT(w[4] == ~0u && w[5] == 3, "borrow: %x %u", w[4], w[5]);
+        EXPECT(w[6] == 1 && w[7] == 0, "the flag of a subtraction: %u %u", w[6], w[7]);
     }
     return app_verdict();
 }
