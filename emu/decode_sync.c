@@ -233,6 +233,35 @@ bool flow_sync_retry(struct warp *w, struct ctx *c)
     return any;
 }
 
+static uint32_t lanes_naming(const uint32_t *named, uint32_t lanes, uint32_t members)
+{
+    uint32_t m = 0;
+    for (uint32_t left = lanes; left; left &= left - 1)
+        if (named[__builtin_ctz(left)] == members) m |= left & -left;
+    return m;
+}
+
+/* Lanes that run together may name different members (a labelled partition of the warp): each group acts by itself. False, and nothing
+ * done, when a group is not complete here. */
+static bool run_groups(const struct insn *in, struct warp *w, uint32_t m)
+{
+    const uint32_t *named = cwords(w->frame, members_row(in));
+    uint32_t group;
+    for (uint32_t left = m; left; left &= ~group) {
+        uint32_t members = named[__builtin_ctz(left)];
+        group = lanes_naming(named, left, members);
+        if (members & ~w->exited & ~group) return false;
+    }
+    for (uint32_t left = m; left; left &= ~group) {
+        struct lanes_in here;
+        memset(&here, 0, sizeof here);
+        group = lanes_naming(named, left, named[__builtin_ctz(left)]);
+        op_of(in)->gather(in, w->frame, group, &here);
+        op_of(in)->give(in, w->frame, group, group, &here);
+    }
+    return true;
+}
+
 static const struct insn *run_sync(const struct insn *in, struct warp *w, struct ctx *c)
 {
     uint32_t m = insn_mask(in, w);
@@ -248,6 +277,7 @@ static const struct insn *run_sync(const struct insn *in, struct warp *w, struct
     }
     uint32_t members = cwords(w->frame, members_row(in))[__builtin_ctz(m)];
     uint32_t missing = members & ~w->exited & ~m;
+    if (m & ~members && run_groups(in, w, m)) return in + 1;
     if (!missing) {
         struct lanes_in here;
         here.mask = 0;
