@@ -304,12 +304,20 @@ const char *ptx_mod_nearest(const char *word, size_t len)
 
 /* ---- matching ------------------------------------------------------------------------------------- */
 
+/* True when word k says again what an earlier one said; ptxas lets that pass. */
+static bool said_before(const struct ptx_insn *in, unsigned k)
+{
+    for (unsigned i = 0; i < k; i++)
+        if (in->mods[i] == in->mods[k] && in->mods[k] >= PTX_TYPE_COUNT)
+            return true;
+    return false;
+}
+
 /* Each element takes the first unused word that it accepts; an element of types looks only at the first unused type.
  * No two neighbours in the table compete for a word in a way that would need going back. */
 static bool words_match(const struct ptx_form *f, const struct ptx_insn *in)
 {
     uint32_t used = 0;
-    unsigned n_used = 0;
     for (unsigned i = 0; i < f->n_elements; i++) {
         const struct element *e = &elements[f->first_element + i];
         bool found = false;
@@ -318,7 +326,6 @@ static bool words_match(const struct ptx_form *f, const struct ptx_insn *in)
                 continue;
             if (mask_has(e, (enum ptx_mod)in->mods[k])) {
                 used |= 1u << k;
-                n_used++;
                 found = true;
             } else if (e->typed) {
                 break;
@@ -327,7 +334,10 @@ static bool words_match(const struct ptx_form *f, const struct ptx_insn *in)
         if (!found && !e->optional)
             return false;
     }
-    return n_used == in->n_mods;
+    for (unsigned k = 0; k < in->n_mods; k++)
+        if (!(used >> k & 1) && !said_before(in, k))
+            return false;
+    return true;
 }
 
 static bool place_takes(const struct ptx_place *p, const struct ptx_operand *o)
