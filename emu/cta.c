@@ -287,6 +287,7 @@ enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t 
             if (w->state == WARP_YIELD) warp_yield(w, c);
         }
         cta->next_warp = 0;
+        if (!whole) continue;                  /* the rest of a round that a yield cut: the warps before have not had their turn */
         if (!live) {
             wk->ctas++;
             return EMU_DONE;

@@ -107,6 +107,16 @@ START_TEST(barrier_that_cannot_complete)
 }
 END_TEST
 
+static uint32_t v_yields(uint32_t t) { return t < 32 ? 3000 : 3000 + t; }
+START_TEST(yields_while_others_wait_at_a_barrier)
+{
+    /* the first warp is slow; the quantum ends in it, and the others have nothing to do */
+    run.quantum = 1000;
+    expect(BEGIN("") "mov.u32 %r1, 0; setp.ge.u32 %p1, %r9, 32; @%p1 bra MEET; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 3000; @%p2 bra L; st.global.u32 [%rd2+4000], %r1;"
+           "MEET: bar.sync 0; @!%p1 bra OUT; ld.global.u32 %r1, [%rd2+4000]; add.u32 %r1, %r1, %r9; OUT:" END, 128, v_yields);
+}
+END_TEST
+
 /* ---- warp-wide ---- */
 
 static uint32_t v_shfl(uint32_t t)
@@ -184,7 +194,7 @@ Suite *sync_suite(void)
     const TTest *const all[] = {
         spin_lock_in_one_warp, spin_lock_that_stays_in_the_loop, each_lane_waits_for_the_one_before, waits_with_nanosleep,
         barrier_exchange, exited_threads_release_barriers, barrier_reductions, barrier_in_divergent_code, arrive_and_sync,
-        barrier_that_cannot_complete, shuffles, votes, votes_with_partial_masks, shuffle_between_two_branches, matches,
+        barrier_that_cannot_complete, yields_while_others_wait_at_a_barrier, shuffles, votes, votes_with_partial_masks, shuffle_between_two_branches, matches,
         reductions, active_lanes, elections };
     Suite *s = suite_create("emu_flow_sync");
     TCase *t = tcase_create("sync");
