@@ -270,7 +270,7 @@ enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t 
     struct ctx *c = &wk->c;
     if (!bind(cta, wk)) return no_memory(wk);
     for (;;) {
-        bool ran = cta->next_warp > 0, live = false;   /* in the middle of a round: warps before it ran in the last call */
+        bool whole = cta->next_warp == 0, ran = false, live = false;
         for (; cta->next_warp < cta->n_warps; cta->next_warp++) {
             struct warp *w = &cta->warps[cta->next_warp];
             if (w->state == WARP_DONE) continue;
