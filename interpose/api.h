@@ -21,7 +21,7 @@ struct api_thread {
     bool per_thread_stream;                    /* inside a _ptsz or _ptds call: stream 0 is the thread's own */
     int last_error;                            /* of the runtime API: cudaGetLastError */
     int device;                                /* of the runtime API: cudaSetDevice */
-    bool device_set;
+    const void *caller;                        /* of the driver function that runs: where it returns to */
 };
 extern _Thread_local struct api_thread api_thread;
 
@@ -39,6 +39,9 @@ enum status api_check(const void *handle, enum rt_kind kind) MUST_CHECK;        
 
 /* Logs a message that a failed call left in err (once per call), returns st. */
 enum status api_report(enum status st, const struct error *err);
+
+/* Whether the driver function that runs was called by one of NVIDIA's libraries (caller.c). */
+bool api_caller_is_library(void);
 
 /* ---- the trace (setting api_trace) ---- */
 struct api_arg { const char *type, *name; const void *at; size_t bytes; };

@@ -6,7 +6,11 @@
 
 #include "interpose/cudart.h"
 
-enum status cudart_start(void) { return rt_started() ? ST_OK : cu_init(0); }
+enum status cudart_start(void)
+{
+    api_thread.caller = NULL;                  /* the program itself: NVIDIA's libraries have a runtime of their own inside */
+    return rt_started() ? ST_OK : cu_init(0);
+}
 
 enum status cudart_context(void)
 {

@@ -101,6 +101,8 @@ static bool attribute(int number, const struct rt_device_facts *f, struct rt_pci
     }
 }
 
+enum { CC_MAJOR = 75, CC_MINOR = 76, LIBRARY_CC_MAJOR = 13 };
+
 enum status cu_device_get_attribute(int *value, int attrib, CUdevice dev)
 {
     enum status st = api_device(dev);
@@ -108,6 +110,8 @@ enum status cu_device_get_attribute(int *value, int attrib, CUdevice dev)
         return st;
     if (!value || !attribute(attrib, rt_device_facts(dev), rt_device_pci(dev), value))
         return ST_INVALID_VALUE;
+    if ((attrib == CC_MAJOR || attrib == CC_MINOR) && api_caller_is_library())
+        *value = attrib == CC_MAJOR ? LIBRARY_CC_MAJOR : 0;
     return ST_OK;
 }
 
@@ -137,9 +141,8 @@ enum status cu_device_compute_capability(int *major, int *minor, CUdevice dev)
         return st;
     if (!major || !minor)
         return ST_INVALID_VALUE;
-    *major = (int)(rt_device_facts(dev)->sm / 10);
-    *minor = (int)(rt_device_facts(dev)->sm % 10);
-    return ST_OK;
+    enum status first = cu_device_get_attribute(major, CC_MAJOR, dev);
+    return first == ST_OK ? cu_device_get_attribute(minor, CC_MINOR, dev) : first;
 }
 
 enum status cu_device_get_pci_bus_id(char *pci_bus_id, int len, CUdevice dev)

@@ -23,6 +23,7 @@ static void trace(enum status st, const char *symbol, const struct api_arg *args
     EXPORT int symbol(PARAMS params);                                         \
     EXPORT int symbol(PARAMS params)                                          \
     {                                                                         \
+        api_thread.caller = __builtin_return_address(0);                      \
         enum status st = handler(NAMES params);                               \
         TRACE(symbol, params);                                                \
         return leave(st);                                                     \

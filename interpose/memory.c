@@ -264,11 +264,8 @@ static enum status place(CUmemLocation where)
 static enum status managed_range(CUdeviceptr ptr, size_t count)
 {
     struct rt_memory m;
-    if (!ptr || !count)
-        return ST_INVALID_VALUE;
-    if (!rt_memory_find(ptr, &m))
-        return ST_OK;                          /* pageable memory takes advice too: PAGEABLE_MEMORY_ACCESS is 1 */
-    return count <= m.base + m.bytes - ptr ? ST_OK : ST_INVALID_VALUE;
+    bool managed = ptr && count && rt_memory_find(ptr, &m) && m.kind == RT_MEMORY_MANAGED;
+    return managed && count <= m.base + m.bytes - ptr ? ST_OK : ST_INVALID_VALUE;
 }
 
 enum status cu_mem_advise_v2(CUdeviceptr dev_ptr, size_t count, int advice, CUmemLocation location)
