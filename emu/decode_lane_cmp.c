@@ -1,4 +1,4 @@
-/* setp and set: a comparison, perhaps combined with a predicate, into one or two predicates or a value. */
+/* lop3 with its predicate, and setp and set: a comparison, perhaps combined with a predicate, into one or two predicates or a value. */
 #include "emu/decode_lane.h"
 
 /* Places of the comparisons among the rows of one type: as COMPARE in lane_f32.def, and as the integer rows in lane_int.def. */
@@ -129,5 +129,26 @@ enum status decode_lane_set(struct decoder *d, const struct ptx_insn *in) {
     uint32_t low = decode_const(d, one & 0xffff, 4), high = decode_const(d, one & 0xffff0000u, 4), part = decode_scratch(d, 4);
     enum status st = lane_emit(d, LANE_selp_b32, part, low, zero, truth[0], 0);
     if (st == ST_OK) st = lane_emit(d, LANE_selp_or_b32, dest, high, part, truth[1], 0);
+    return st;
+}
+
+/* lop3: the table is an immediate. With .and, .or, .xor a predicate p = (d != 0) op q is written too. */
+enum status decode_lane_lop3(struct decoder *d, const struct ptx_insn *in) {
+    unsigned at = in->has_pair ? 2 : 1;
+    if (in->n_operands < at + 4u || in->operands[at + 3].kind != PTX_OPERAND_IMM) return decode_unsupported(d, in, "lop3 without a constant table");
+    uint32_t source[3];
+    for (unsigned k = 0; k < 3; k++) source[k] = lane_source(d, in, LANE_lop3_b32, k, &in->operands[at + k]);
+    uint64_t table = in->operands[at + 3].bits & 255;
+    enum lane_bool op = bool_find(in);
+    if (op == LANE_BOOL_NONE) return lane_emit(d, LANE_lop3_b32, lane_dest(d, LANE_lop3_b32, &in->operands[0]), source[0], source[1], source[2], table);
+
+    /* the predicate comes from the bits before d is written, which may be a source or, through p, the guard */
+    static const uint16_t combine[] = { [LANE_BOOL_AND] = LANE_and_pred, [LANE_BOOL_OR] = LANE_or_pred, [LANE_BOOL_XOR] = LANE_xor_pred };
+    if (in->n_operands < at + 5u) return decode_unsupported(d, in, "too few operands");
+    uint32_t q = decode_pred(d, &in->operands[at + 4]), bits = decode_scratch(d, 4), set = decode_scratch(d, 0), zero = decode_const(d, 0, 4);
+    enum status st = lane_emit(d, LANE_lop3_b32, bits, source[0], source[1], source[2], table);
+    if (st == ST_OK) st = lane_emit(d, LANE_setp_ne_32, set, bits, zero, 0, 0);
+    if (st == ST_OK) st = lane_emit(d, LANE_or_b32, lane_dest(d, LANE_or_b32, &in->operands[0]), bits, zero, 0, 0);
+    if (st == ST_OK) st = lane_emit(d, (enum lane_id)combine[op], decode_dest_pred(d, &in->operands[1]), set, q, 0, 0);
     return st;
 }

@@ -40,6 +40,9 @@ static inline float f32_xorsign(float r, float a, float b) {
     return r == r ? f32_from(f32_bits(r) | ((f32_bits(a) ^ f32_bits(b)) & 0x80000000u)) : r;
 }
 
+/* Double precision keeps the payload of a NaN; one that arises is 0xfff8000000000000, as on hosts. Of two the host may take either, after the compiler
+ * has ordered a sum: the first counts here. */
+static inline double f64_nan(double r, double first) { return first == first ? r : f64_from(f64_bits(first) | 0x0008000000000000u); }
 static inline double f64_min(double a, double b) {
     double r = a < b ? a : b;
     r = b == b ? r : a;
