@@ -35,7 +35,7 @@ static struct split *push_split(struct warp *w, const struct insn *next, uint32_
 {
     struct warp_flow *f = w->flow;
     struct split *s = &f->waiting[f->n++];     /* splits hold disjoint lanes, one of them runs: never more than 31 wait */
-    if (first) {
+    if (first && f->n > 1) {
         memmove(&f->waiting[1], &f->waiting[0], (f->n - 1) * sizeof *s);
         s = &f->waiting[0];
     }
@@ -278,6 +278,12 @@ bool flow_pick(struct warp *w)
 {
     struct warp_flow *f = w->flow;
     uint32_t i = f->n;
+    if (i == 1) {                              /* a whole warp that comes out of a barrier: most often there is nothing else */
+        if (f->waiting[0].state != SPLIT_READY) return false;
+        f->n = 0;
+        load_split(w, &f->waiting[0]);
+        return true;
+    }
     while (i-- > 0)
         if (f->waiting[i].state == SPLIT_READY) break;
     if (i == UINT32_MAX) return false;
