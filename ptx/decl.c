@@ -265,8 +265,14 @@ static bool parse_scalar(struct parser *p, struct ptx_init *out, enum ptx_type t
         return parse_address(p, out, 0) && parser_expect(p, ')');
     }
     struct constant c;
-    if (!parse_constant(p, &c))
+    int next = p->t.kind == TOKEN_INT || p->t.kind == TOKEN_F32 || p->t.kind == TOKEN_F64 ? parser_peek_char(p) : 0;
+    if (next == ',' || next == '}') {              /* tables of many thousands: a bare number needs no expression */
+        c = (struct constant){ p->t.bits, p->t.kind == TOKEN_INT ? PTX_OPERAND_IMM : p->t.kind == TOKEN_F32 ? PTX_OPERAND_F32 : PTX_OPERAND_F64,
+                               p->t.is_unsigned };
+        parser_next(p);
+    } else if (!parse_constant(p, &c)) {
         return false;
+    }
     out->value = convert(&c, type);
     return true;
 }
