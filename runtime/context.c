@@ -399,6 +399,8 @@ void context_flush(struct rt_context *c)
 
 void rt_flush_output(void)
 {
-    for (int i = 0; i < the.n_devices; i++)
-        context_flush(the.devices[i].primary);
+    pthread_mutex_lock(&the.lock);
+    for (struct rt_context *c = the.contexts; c; c = c->next)
+        context_flush(c);
+    pthread_mutex_unlock(&the.lock);
 }

@@ -45,7 +45,6 @@ struct runtime {
     bool quiet;
     struct rt_context *contexts;                        /* all live ones, through next */
     uint64_t next_id;                                   /* contexts, streams: under the.lock */
-    atomic_uint_fast64_t kernels_launched;
 };
 extern struct runtime the;
 
