@@ -1,12 +1,13 @@
 /* Modules, libraries, and linking at run time: where code comes from. */
-#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "interpose/api.h"
+#include "runtime/base/map.h"
 
 /* ---- modules ---- */
 
@@ -347,6 +348,42 @@ enum status cu_library_enumerate_kernels(CUkernel *kernels, unsigned num_kernels
 
 /* ---- linking ---- */
 
+/* Where each link's log goes: the buffers that cuLinkCreate was given, which are the link's until it is destroyed. */
+static struct map link_logs;                   /* CUlinkState -> struct jit_log */
+static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void link_done(CUlinkState state, const struct error *err)
+{
+    uintptr_t log;
+    pthread_mutex_lock(&link_lock);
+    if (map_get_int(&link_logs, (uintptr_t)state, &log))
+        jit_done((const struct jit_log *)log, err);
+    pthread_mutex_unlock(&link_lock);
+}
+
+static enum status remember_log(CUlinkState state, const struct jit_log *log)
+{
+    struct jit_log *kept = malloc(sizeof *kept);
+    if (!kept)
+        return ST_OUT_OF_MEMORY;
+    *kept = *log;
+    pthread_mutex_lock(&link_lock);
+    bool ok = map_put_int(&link_logs, (uintptr_t)state, (uintptr_t)kept);
+    pthread_mutex_unlock(&link_lock);
+    if (!ok)
+        free(kept);
+    return ok ? ST_OK : ST_OUT_OF_MEMORY;
+}
+
+static void forget_log(CUlinkState state)
+{
+    uintptr_t log;
+    pthread_mutex_lock(&link_lock);
+    if (map_get_int(&link_logs, (uintptr_t)state, &log) && map_del_int(&link_logs, (uintptr_t)state))
+        free((void *)log);
+    pthread_mutex_unlock(&link_lock);
+}
+
 enum status cu_link_create(unsigned num_options, int *options, void **option_values, CUlinkState *state_out)
 {
     struct rt_context *c;
@@ -356,8 +393,12 @@ enum status cu_link_create(unsigned num_options, int *options, void **option_val
     struct jit_log log;
     if (!state_out || jit_options(num_options, options, option_values, &log) != ST_OK)
         return ST_INVALID_VALUE;
-    jit_done(&log, &(struct error){0});
-    return rt_link_create(state_out, c);
+    st = rt_link_create(state_out, c);
+    if (st == ST_OK && (st = remember_log(*state_out, &log)) != ST_OK)
+        rt_link_destroy(*state_out);
+    if (st == ST_OK)
+        link_done(*state_out, &(struct error){0});
+    return st;
 }
 
 /* CUjitInputType: cubin, PTX, fatbin, object, library, NVVM. All but the last are told apart by their contents. */
@@ -366,7 +407,10 @@ static bool input_type(int type) { return type >= 0 && type <= 4; }
 static enum status link_add(CUlinkState state, const void *data, size_t bytes, const char *name)
 {
     struct error err = {0};
-    return api_report(rt_link_add(state, data, bytes, name, &err), &err);
+    enum status st = api_report(rt_link_add(state, data, bytes, name, &err), &err);
+    if (st != ST_OK)
+        link_done(state, &err);
+    return st;
 }
 
 enum status cu_link_add_data(CUlinkState state, int type, void *data, size_t size, const char *name, unsigned num_options, int *options,
@@ -409,6 +453,7 @@ enum status cu_link_complete(CUlinkState state, void **cubin_out, size_t *size_o
     size_t bytes = 0;
     struct error err = {0};
     st = api_report(rt_link_complete(state, cubin_out, &bytes, &err), &err);
+    link_done(state, &err);
     if (st == ST_OK && size_out)
         *size_out = bytes;
     return st;
@@ -417,5 +462,8 @@ enum status cu_link_complete(CUlinkState state, void **cubin_out, size_t *size_o
 enum status cu_link_destroy(CUlinkState state)
 {
     enum status st = api_check(state, RT_LINK);
-    return st == ST_OK ? rt_link_destroy(state) : st;
+    if (st != ST_OK)
+        return st;
+    forget_log(state);
+    return rt_link_destroy(state);
 }
