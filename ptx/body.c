@@ -265,14 +265,6 @@ static void names_to_addresses(struct ptx_insn *in)
         }
 }
 
-static uint32_t column_of(const struct parser *p, size_t at)
-{
-    size_t from = at;
-    while (from > p->unit->text_at && p->text[from - 1] != '\n')
-        from--;
-    return (uint32_t)(at - from) + 1;
-}
-
 /* opcode and the rest, the guard already read. */
 static bool parse_insn(struct body *b, struct ptx_insn *in)
 {
@@ -291,7 +283,7 @@ static bool parse_insn(struct body *b, struct ptx_insn *in)
     }
     in->op = (uint16_t)op;
     in->line = p->token_line;
-    in->column = column_of(p, at);
+    in->column = (uint32_t)(at - p->token_line_at) + 1;
     in->loc = b->loc;
     in->vec = 1;
     parser_next(p);

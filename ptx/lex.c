@@ -113,7 +113,7 @@ static void skip_blanks(struct parser *p)
         char c = p->text[p->at];
         if (c == '\n') {
             p->line++;
-            p->at++;
+            p->line_at = ++p->at;
         } else if (class_of[(unsigned char)c] & IS_SPACE) {
             p->at++;
         } else if (c == '/' && char_at(p, p->at + 1) == '/') {
@@ -125,7 +125,9 @@ static void skip_blanks(struct parser *p)
                 p->at = p->end;
                 return;
             }
+            const char *nl = memrchr(from, '\n', (size_t)(close - from));
             p->line += text_count_lines(from, (size_t)(close - from));
+            p->line_at = nl ? (size_t)(nl - p->text) + 1 : p->line_at;
             p->at = (size_t)(close - p->text) + 2;
         } else if (c == '#' && starts_line(p, p->at)) {
             skip_line(p);
@@ -294,6 +296,7 @@ void parser_next(struct parser *p)
     skip_blanks(p);
     p->t.at = p->at;
     p->token_line = p->line;
+    p->token_line_at = p->line_at;
     if (p->at >= p->end || p->failed)
         return;
     unsigned c = class_of[(unsigned char)p->text[p->at]];
@@ -332,6 +335,8 @@ bool parser_dot_to_number(struct parser *p)
 void parser_start(struct parser *p, struct ptx_module *m, struct ptx_unit *unit, size_t at, size_t end, uint32_t line, struct error *err)
 {
     *p = (struct parser){ .m = m, .text = m->text, .end = end, .at = at, .line = line, .unit = unit, .err = err };
+    const char *nl = memrchr(p->text + unit->text_at, '\n', at - unit->text_at);
+    p->line_at = nl ? (size_t)(nl - p->text) + 1 : unit->text_at;
     parser_next(p);
 }
 
@@ -429,7 +434,9 @@ bool parser_skip_braces(struct parser *p, size_t *close_at)
         }
     }
     *close_at = at - 1;
+    const char *nl = memrchr(s + from, '\n', at - from);
     p->line += text_count_lines(s + from, at - from);
+    p->line_at = nl ? (size_t)(nl - s) + 1 : p->line_at;
     p->at = at;
     return true;
 }

@@ -44,6 +44,7 @@ struct parser {
     size_t at;                     /* next byte to read */
     uint32_t line;                 /* line of `at`, counted from the start of the unit */
     uint32_t token_line;           /* line of `t` */
+    size_t line_at, token_line_at; /* where those two lines start in the text */
     struct token t;
     struct ptx_unit *unit;
     struct error *err;

@@ -186,6 +186,11 @@ START_TEST(lines)
     ck_assert_uint_eq(k->locs[k->locs[k->insns[1].loc].inlined_at].line, 11);
     ck_assert_uint_eq(k->insns[0].line, 9);
     ck_assert_uint_eq(k->insns[0].column, 1);
+    rig_close();
+    rig_open(PTX_HEAD ".entry k { /* a\n\n */ ret;\n  ret; /*\n*/ret; }  .entry j { exit; }");
+    k = &module->functions[0];
+    ck_assert(k->insns[0].line == 6 && k->insns[0].column == 5 && k->insns[1].column == 3 && k->insns[2].line == 8 && k->insns[2].column == 3);
+    ck_assert(module->functions[1].insns[0].line == 8 && module->functions[1].insns[0].column == 22);
 }
 END_TEST
 
