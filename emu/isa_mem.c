@@ -488,10 +488,11 @@ INLINE const struct insn *run_masked(const struct insn *in, struct warp *w, stru
 /* Everything that has a fast handler: X(load or store, space, form, kind, vector length, log2 of it). */
 #define VECTORS(X, s, sp, f)  X(s, sp, f, MEM_32, 2, 1) X(s, sp, f, MEM_32, 4, 2) X(s, sp, f, MEM_64, 2, 1)
 #define SCALARS(X, s, sp, f)  X(s, sp, f, MEM_U8, 1, 0) X(s, sp, f, MEM_16, 1, 0) X(s, sp, f, MEM_32, 1, 0) X(s, sp, f, MEM_64, 1, 0)
-#define FORMS(X, s, sp) \
-    SCALARS(X, s, sp, MEM_ROW64) VECTORS(X, s, sp, MEM_ROW64) SCALARS(X, s, sp, MEM_FIXED) VECTORS(X, s, sp, MEM_FIXED)
-#define SHORT(X, s, sp)       SCALARS(X, s, sp, MEM_ROW32) VECTORS(X, s, sp, MEM_ROW32)
-#define SPACES(X, s)          FORMS(X, s, MEM_GLOBAL) FORMS(X, s, MEM_SHARED) SHORT(X, s, MEM_SHARED) FORMS(X, s, MEM_LOCAL) SHORT(X, s, MEM_LOCAL)
+#define ROWS(X, s, sp, f)     SCALARS(X, s, sp, f) VECTORS(X, s, sp, f)
+#define SPACES(X, s)                                                                                                     \
+    ROWS(X, s, MEM_GLOBAL, MEM_ROW64) SCALARS(X, s, MEM_GLOBAL, MEM_FIXED)                                               \
+    ROWS(X, s, MEM_SHARED, MEM_ROW64) ROWS(X, s, MEM_SHARED, MEM_ROW32) ROWS(X, s, MEM_SHARED, MEM_FIXED)                \
+    ROWS(X, s, MEM_LOCAL, MEM_ROW64) SCALARS(X, s, MEM_LOCAL, MEM_FIXED)
 #define ALL(X) SPACES(X, 0) SPACES(X, 1) \
     X(0, MEM_GLOBAL, MEM_ROW64, MEM_S8, 1, 0) X(0, MEM_SHARED, MEM_ROW64, MEM_S8, 1, 0) X(0, MEM_SHARED, MEM_ROW32, MEM_S8, 1, 0)
 
