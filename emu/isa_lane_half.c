@@ -13,8 +13,8 @@ static inline float half_to_f32(uint32_t h) {
     uint32_t normal = magnitude + (112u << 23);
     float tiny = f32_from(magnitude + (113u << 23)) - f32_from(113u << 23);
     uint32_t r = exponent == 0 ? f32_bits(tiny) : normal;
-    r = exponent == 0x0f800000u ? (magnitude & 0x007fffffu ? 0x7fffffffu : 0x7f800000u | sign) : r | sign;
-    return f32_from(r);
+    r = exponent == 0x0f800000u ? (magnitude & 0x007fffffu ? 0x7fffffffu : 0x7f800000u) : r;
+    return f32_from(r | sign);
 }
 
 /* Nearest, ties to even. Below 2^-14 the addition of 0.5 rounds to the grid of subnormals. */
