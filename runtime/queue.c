@@ -5,6 +5,9 @@
  * done on the spot; a launch joins the running grids, which take turns; host functions go to the callback thread, because they may
  * block on what another stream does.
  *
+ * A thread that waits for the device does the simulation thread's work itself as long as that one has not begun: a short kernel followed
+ * by a synchronisation then costs no change of threads. `driven` says that somebody is at it.
+ *
  * An operation of the legacy stream waits for everything enqueued earlier in blocking streams of its context, and they for it: both
  * are comparisons of `seq`, since the head of a FIFO is its oldest unfinished operation. */
 #include <fenv.h>
@@ -35,6 +38,8 @@ static struct waiter *waiters;
 
 static pthread_t thread, callback_thread;
 static bool thread_runs, thread_sleeps, callback_runs, quitting;
+static bool driven;                            /* one thread at a time executes operations: */
+static pthread_t driver;
 static pthread_cond_t work, room = PTHREAD_COND_INITIALIZER, callback_work = PTHREAD_COND_INITIALIZER;
 static VEC(struct op *) running;               /* launches that have begun */
 static size_t turn;
@@ -193,8 +198,25 @@ static bool satisfied(const struct waiter *w)
     return fifo_clear(w->stream, w->seq) && (w->fifo_only || !w->stream->is_legacy || others_clear(w->stream, w->seq));
 }
 
+static bool drive(void);
+
+/* The wait of a thread that has nothing else to do. The program's floating-point environment is not the device's. */
+static void drive_until(const struct waiter *w)
+{
+    fenv_t own;
+    fegetenv(&own);
+    fesetenv(FE_DFL_ENV);
+    while (!satisfied(w) && !driven && !quitting && drive())
+        ;
+    fesetenv(&own);
+    if (!driven && ring && thread_sleeps)      /* what is left is the simulation thread's again */
+        pthread_cond_signal(&work);
+}
+
 static void wait_for(struct waiter *w)
 {
+    if (!satisfied(w) && !driven && thread_runs)
+        drive_until(w);
     if (satisfied(w))
         return;
     pthread_cond_init(&w->wake, NULL);
@@ -411,21 +433,33 @@ static void sleep_for_work(void)
     thread_sleeps = false;
 }
 
+/* One operation, or one turn of a running grid. False: there was nothing to do. */
+static bool drive(void)
+{
+    struct op *op = pick();
+    if (!op && !running.n)
+        return false;
+    driven = true;
+    driver = pthread_self();
+    if (op)
+        run(op);
+    else
+        run_turn();
+    driven = false;
+    if (quitting)
+        pthread_cond_broadcast(&room);
+    return true;
+}
+
 static void *simulate(void *unused)
 {
     (void)unused;
     in_simulation = true;
     fesetenv(FE_DFL_ENV);                      /* the program may run with another rounding or without denormals (-ffast-math) */
     pthread_mutex_lock(&the.lock);
-    while (!quitting) {
-        struct op *op = pick();
-        if (op)
-            run(op);
-        else if (running.n)
-            run_turn();
-        else
+    while (!quitting)
+        if (driven || !drive())
             sleep_for_work();
-    }
     pthread_mutex_unlock(&the.lock);
     return NULL;
 }
@@ -463,19 +497,28 @@ void op_push(struct op *op)
         pthread_cond_signal(&work);
 }
 
+/* exit() may come from a signal handler, on top of a thread that holds the lock or drives: then things are left as they are. */
 void streams_stop(void)
 {
-    pthread_mutex_lock(&the.lock);
-    quitting = true;
-    bool join = thread_runs && !pthread_equal(thread, pthread_self());
+    enum { PATIENCE_S = 2 };
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
     dispatch_quit();
+    if (pthread_mutex_timedlock(&the.lock, &until) != 0)
+        return;
+    quitting = true;
+    bool join = thread_runs && !pthread_equal(thread, pthread_self()), own = driven && pthread_equal(driver, pthread_self());
     if (thread_sleeps)
         pthread_cond_signal(&work);
+    while (driven && !own)
+        pthread_cond_wait(&room, &the.lock);
     pthread_mutex_unlock(&the.lock);
     if (join)
         pthread_join(thread, NULL);
-    dispatch_stop();
-    struct rt_stream *t = ring;
+    if (!own)
+        dispatch_stop();
+    const struct rt_stream *t = ring;
     if (t)
         do {
             for (const struct op *op = t->head; op; op = op->next)
