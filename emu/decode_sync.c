@@ -105,24 +105,30 @@ static void give_match(const struct insn *in, char *frame, uint32_t lanes, uint3
 
 enum { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
 
+static inline __attribute__((always_inline)) uint32_t shfl_lanes(unsigned mode, const uint32_t *b, const uint32_t *c, const uint32_t *value, uint32_t *result)
+{
+    uint32_t in_range = 0;
+    for (uint32_t l = 0; l < WARP_SIZE; l++) {
+        int32_t lane = (int32_t)(b[l] & 31), clamp = (int32_t)(c[l] & 31), segment = (int32_t)(c[l] >> 8 & 31), self = (int32_t)l;
+        int32_t most = (self & segment) | (clamp & ~segment), least = self & segment;
+        int32_t j = mode == SHFL_UP ? self - lane : mode == SHFL_DOWN ? self + lane : mode == SHFL_BFLY ? self ^ lane : least | (lane & ~segment);
+        bool ok = mode == SHFL_UP ? j >= most : j <= most;
+        result[l] = value[(ok ? j : self) & 31];
+        in_range |= (uint32_t)ok << l;
+    }
+    return in_range;
+}
+
 static void give_shfl(const struct insn *in, char *frame, uint32_t lanes, uint32_t members, const struct lanes_in *all)
 {
     const uint32_t *b = cwords(frame, in->b), *c = cwords(frame, in->c);
-    uint32_t *d = words(frame, in->d), in_range = 0, result[WARP_SIZE];
+    uint32_t *d = words(frame, in->d), in_range, result[WARP_SIZE];
     (void)members;
-    for (uint32_t l = 0; l < WARP_SIZE; l++) {
-        int32_t lane = (int32_t)(b[l] & 31), clamp = (int32_t)(c[l] & 31), segment = (int32_t)(c[l] >> 8 & 31), self = (int32_t)l;
-        int32_t most = (self & segment) | (clamp & ~segment), least = self & segment, j = self;
-        bool ok = false;
-        switch (in->extra) {
-        case SHFL_UP: j = self - lane; ok = j >= most; break;
-        case SHFL_DOWN: j = self + lane; ok = j <= most; break;
-        case SHFL_BFLY: j = self ^ lane; ok = j <= most; break;
-        default: j = least | (lane & ~segment); ok = j <= most; break;
-        }
-        if (!ok) j = self;
-        result[l] = all->value[j & 31];
-        in_range |= (uint32_t)ok << l;
+    switch (in->extra) {
+    case SHFL_UP: in_range = shfl_lanes(SHFL_UP, b, c, all->value, result); break;
+    case SHFL_DOWN: in_range = shfl_lanes(SHFL_DOWN, b, c, all->value, result); break;
+    case SHFL_BFLY: in_range = shfl_lanes(SHFL_BFLY, b, c, all->value, result); break;
+    default: in_range = shfl_lanes(SHFL_IDX, b, c, all->value, result); break;
     }
     if (lanes == FULL_MASK) memcpy(d, result, sizeof result);
     else EACH_LANE(l, lanes) d[l] = result[l];
@@ -277,7 +283,16 @@ static const struct insn *run_sync(const struct insn *in, struct warp *w, struct
     }
     uint32_t members = cwords(w->frame, members_row(in))[__builtin_ctz(m)];
     uint32_t missing = members & ~w->exited & ~m;
-    if (m & ~members && run_groups(in, w, m)) return in + 1;
+    if (m & ~members) {
+        uint32_t same = lanes_naming(cwords(w->frame, members_row(in)), m, members);
+        if (run_groups(in, w, m)) return in + 1;
+        if (same != w->mask) {                 /* some group waits for lanes that are elsewhere: each waits for its own */
+            flow_part(in, w, same, NULL);
+            w->next = in;
+            w->state = WARP_RUN;
+            return NULL;
+        }
+    }
     if (!missing) {
         struct lanes_in here;
         here.mask = 0;

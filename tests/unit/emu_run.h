@@ -133,7 +133,7 @@ static enum emu_result run_kernel(const char *name, const uint64_t *params, unsi
 }
 
 /* As run_kernel with one parameter: the address of run.out. */
-static void run_done(const char *name)
+static inline void run_done(const char *name)
 {
     uint64_t out = (uint64_t)(uintptr_t)run.out;
     enum emu_result r = run_kernel(name, &out, 1);

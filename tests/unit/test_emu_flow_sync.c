@@ -158,6 +158,15 @@ START_TEST(shuffle_between_two_branches)
 }
 END_TEST
 
+static uint32_t v_groups(uint32_t t) { return t % 2 ? 0xaaaaaaaa : 0x55555555; }
+START_TEST(groups_that_are_not_complete)
+{
+    /* the low half names its members in one split, the high half in another: odd lanes wait for odd ones, even for even ones */
+    expect(BEGIN("") "mov.pred %p4, -1; and.b32 %r2, %r9, 1; setp.eq.u32 %p1, %r2, 0; selp.b32 %r3, 0x55555555, 0xaaaaaaaa, %p1; setp.lt.u32 %p2, %r9, 16; @%p2 bra LOW;"
+           "vote.sync.ballot.b32 %r1, %p4, %r3; bra OUT; LOW: vote.sync.ballot.b32 %r1, %p4, %r3; OUT:" END, 32, v_groups);
+}
+END_TEST
+
 static uint32_t v_match(uint32_t t) { return 0x11111111u << (t % 4); }
 START_TEST(matches)
 {
@@ -194,7 +203,7 @@ Suite *sync_suite(void)
     const TTest *const all[] = {
         spin_lock_in_one_warp, spin_lock_that_stays_in_the_loop, each_lane_waits_for_the_one_before, waits_with_nanosleep,
         barrier_exchange, exited_threads_release_barriers, barrier_reductions, barrier_in_divergent_code, arrive_and_sync,
-        barrier_that_cannot_complete, yields_while_others_wait_at_a_barrier, shuffles, votes, votes_with_partial_masks, shuffle_between_two_branches, matches,
+        barrier_that_cannot_complete, yields_while_others_wait_at_a_barrier, shuffles, votes, votes_with_partial_masks, shuffle_between_two_branches, groups_that_are_not_complete, matches,
         reductions, active_lanes, elections };
     Suite *s = suite_create("emu_flow_sync");
     TCase *t = tcase_create("sync");
