@@ -65,7 +65,7 @@ enum status cu_module_load_fat_binary(CUmodule *module, const void *fat_cubin) {
 
 /* CUjit_option: those that return something. The compiler's log goes into the caller's buffers. */
 enum { JIT_WALL_TIME = 2, JIT_INFO_LOG = 3, JIT_INFO_LOG_BYTES = 4, JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
-struct jit_log { char *info, *error; size_t info_room, error_room; void **info_size, **error_size; };
+struct jit_log { char *info, *error; size_t info_room, error_room; void **info_size, **error_size; bool failed; };
 
 static enum status jit_options(unsigned n, const int *options, void **values, struct jit_log *log)
 {
@@ -352,12 +352,16 @@ enum status cu_library_enumerate_kernels(CUkernel *kernels, unsigned num_kernels
 static struct map link_logs;                   /* CUlinkState -> struct jit_log */
 static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* The first failure is the one to tell: what fails behind it follows from it. */
 static void link_done(CUlinkState state, const struct error *err)
 {
-    uintptr_t log;
+    uintptr_t at;
     pthread_mutex_lock(&link_lock);
-    if (map_get_int(&link_logs, (uintptr_t)state, &log))
-        jit_done((const struct jit_log *)log, err);
+    struct jit_log *log = map_get_int(&link_logs, (uintptr_t)state, &at) ? (struct jit_log *)at : NULL;
+    if (log && !log->failed) {
+        jit_done(log, err);
+        log->failed = err->text[0] != 0;
+    }
     pthread_mutex_unlock(&link_lock);
 }
 

@@ -141,9 +141,12 @@ START_TEST(table_is_in_order)
         bool together = true;
         for (size_t j = i + 1; j < proc_count; j++) {
             bool same = strcmp(proc_rows[i].name, proc_rows[j].name) == 0;
-            ck_assert_msg(strcmp(proc_rows[i].symbol, proc_rows[j].symbol) != 0, "%s stands twice", proc_rows[i].symbol);
-            ck_assert_msg(!same || together, "the rows of %s are apart", proc_rows[i].name);
-            ck_assert_msg(!same || proc_rows[i].since <= proc_rows[j].since, "%s is not in order", proc_rows[j].symbol);
+            if (same && strcmp(proc_rows[i].symbol, proc_rows[j].symbol) == 0)
+                ck_abort_msg("%s stands twice", proc_rows[i].symbol);
+            if (same && !together)
+                ck_abort_msg("the rows of %s are apart", proc_rows[i].name);
+            if (same && proc_rows[i].since > proc_rows[j].since)
+                ck_abort_msg("%s is not in order", proc_rows[j].symbol);
             together = together && same;
         }
     }
