@@ -338,8 +338,9 @@ uint32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum ptx_
         if (o->count == 1) return decode_source(d, decode_element(d, o, 0), type, width);
         break;
     case PTX_OPERAND_SYM:
-        if (!decode_symbol_desc(d, o->sym, o->bits, &k)) break;
-        return decode_const_row(d, &k, width);
+        if (decode_symbol_desc(d, o->sym, o->bits, &k)) return decode_const_row(d, &k, width);
+        d->refused = "the address of a variable that has none (extern, or a parameter of a function)";
+        return FRAME_TRUE;
     default: break;
     }
     d->refused = "an operand of this kind here";

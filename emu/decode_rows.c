@@ -249,6 +249,48 @@ static void lay_out_list(struct decoder *d, const int32_t *vars, uint32_t n, uin
     }
 }
 
+/* Argument and result variables of calls. Those that are mentioned in one block only share rows with others, as registers do. */
+struct mention { uint32_t lo, hi; bool local; };
+
+static void mention(struct decoder *d, struct mention *m, const struct ptx_operand *o, uint32_t at)
+{
+    uint32_t own;
+    if (o->kind == PTX_OPERAND_LIST)
+        for (unsigned i = 0; i < o->count; i++) mention(d, m, decode_element(d, o, i), at);
+    if ((o->kind != PTX_OPERAND_MEM && o->kind != PTX_OPERAND_SYM) || !decode_own_var(d, o->sym, &own)) return;
+    struct mention *x = &m[own];
+    if (x->lo == UINT32_MAX) *x = (struct mention){ at, at, true };
+    x->hi = at;
+    if (d->cfg.block_of[x->lo] != d->cfg.block_of[at]) x->local = false;
+}
+
+static enum status lay_out_calls(struct decoder *d, struct error *err)
+{
+    const struct ptx_function *f = d->f;
+    struct mention *m = arena_alloc(&d->tmp, (f->n_vars + 1) * sizeof *m);
+    uint32_t *slots = arena_alloc(&d->tmp, (f->n_vars + 1) * sizeof *slots), n = 0;        /* variables that own their rows */
+    uint32_t *busy = arena_alloc(&d->tmp, (f->n_vars + 1) * sizeof *busy);                 /* last instruction that needs the slot's rows */
+    if (!m || !slots || !busy) return error_set(err, ST_OUT_OF_MEMORY, "the host has no memory left for decoding");
+    for (uint32_t i = 0; i < f->n_vars; i++) m[i].lo = UINT32_MAX;
+    for (uint32_t at = 0; at < f->n_insns; at++)
+        for (unsigned k = 0; k < f->insns[at].n_operands; k++) mention(d, m, &f->insns[at].operands[k], at);
+    for (uint32_t i = 0; i < f->n_vars; i++) {
+        const struct ptx_var *v = &f->vars[i];
+        if (v->space != PTX_SPACE_PARAM || d->var_row[i] || (f->is_entry && is_own_param(d, i))) continue;
+        uint32_t s = m[i].local && !d->k->image->keep_rows ? 0 : n;
+        while (s < n && (var_words(&f->vars[slots[s]]) != var_words(v) || busy[s] >= m[i].lo)) s++;
+        if (s == n) {
+            slots[n++] = i;
+            d->var_row[i] = d->frame_end;
+            d->frame_end += var_words(v) * 128;
+        } else {
+            d->var_row[i] = d->var_row[slots[s]];
+        }
+        busy[s] = m[i].local ? m[i].hi : UINT32_MAX;
+    }
+    return ST_OK;
+}
+
 static enum status lay_out_vars(struct decoder *d, struct error *err)
 {
     const struct ptx_function *f = d->f;
@@ -266,13 +308,10 @@ static enum status lay_out_vars(struct decoder *d, struct error *err)
             uint32_t align = v->align ? v->align : 1;
             d->local_at[i] = (d->local_bytes + align - 1) & ~(align - 1);
             d->local_bytes = d->local_at[i] + (uint32_t)v->bytes;
-        } else if (v->space == PTX_SPACE_PARAM && !d->var_row[i] && !(f->is_entry && is_own_param(d, i))) {
-            d->var_row[i] = d->frame_end;      /* of a call */
-            d->frame_end += var_words(v) * 128;
         }
     }
     d->local_bytes = (d->local_bytes + 15) & ~15u;
-    return ST_OK;
+    return lay_out_calls(d, err);
 }
 
 enum status decode_rows(struct decoder *d, struct error *err)
