@@ -6,6 +6,7 @@
 #include "emu/mem_atom.h"
 
 __extension__ typedef unsigned __int128 uint128_t;
+typedef uint64_t half_of_128 __attribute__((may_alias));
 
 /* ---- arithmetic on bits ------------------------------------------------------------------------------------------ */
 
@@ -91,14 +92,21 @@ static uint32_t pair(uint16_t (*f)(uint16_t, uint16_t), uint32_t a, uint32_t b)
     return (uint32_t)f((uint16_t)(a >> 16), (uint16_t)(b >> 16)) << 16 | f((uint16_t)a, (uint16_t)b);
 }
 
-/* ---- compare and swap of every size ------------------------------------------------------------------------------ */
+/* ---- look, and compare and swap, of every size ------------------------------------------------------------------------------ */
 
 #define SWAP(bits)                                                                                                    \
+    static uint##bits##_t peek##bits(const uint##bits##_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }        \
     static bool swap##bits(uint##bits##_t *p, uint##bits##_t *old, uint##bits##_t new)                                \
     { return __atomic_compare_exchange_n(p, old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); }
 SWAP(16)
 SWAP(32)
 SWAP(64)
+
+static uint128_t peek128(const uint128_t *p)   /* may be torn: swap128 finds out */
+{
+    const half_of_128 *half = (const void *)p;
+    return (uint128_t)__atomic_load_n(half + 1, __ATOMIC_RELAXED) << 64 | __atomic_load_n(half, __ATOMIC_RELAXED);
+}
 
 static bool swap128(uint128_t *p, uint128_t *old, uint128_t new)
 {

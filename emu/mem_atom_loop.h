@@ -14,7 +14,7 @@ static inline __attribute__((always_inline)) void FN(combine)(FN(step) *step, ch
     for (uint32_t m = mask; m; m &= m - 1)
         same &= at[__builtin_ctz(m)] == (char *)p;
     if (same) {                                /* combine in registers, write once */
-        T before[WARP_SIZE], old = *(volatile T *)p, now;
+        T before[WARP_SIZE], old = FN(peek)(p), now;
         do {
             now = old;
             for (uint32_t m = mask; m; m &= m - 1) {
@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void FN(combine)(FN(step) *step, ch
     for (uint32_t m = mask; m; m &= m - 1) {
         uint32_t l = (uint32_t)__builtin_ctz(m);
         p = (T *)(void *)at[l];
-        T old = *(volatile T *)p;
+        T old = FN(peek)(p);
         if (parallel) {
             while (!FN(swap)(p, &old, step(old, x[l], y[l])))
                 ;

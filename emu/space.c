@@ -110,20 +110,17 @@ static size_t place_of(const struct table *t, uint64_t address)
     return lo;
 }
 
-/* Every field that a reader may see is written as an atomic, so that a torn look is only ever a look to be repeated. */
+/* Every field that a reader may see is an atomic: a torn look is only ever a look to be repeated. Release here and acquire there make who
+ * saw a new field see the odd sequence too. */
 static void entry_store(struct entry *to, const struct entry *from)
 {
-    __atomic_store_n(&to->lo, from->lo, __ATOMIC_RELAXED);
-    __atomic_store_n(&to->hi, from->hi, __ATOMIC_RELAXED);
-    __atomic_store_n(&to->writable, from->writable, __ATOMIC_RELAXED);
+    __atomic_store_n(&to->lo, from->lo, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->hi, from->hi, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->writable, from->writable, __ATOMIC_RELEASE);
     to->range = from->range;
 }
 
-static void change_begin(struct emu_space *s)
-{
-    __atomic_store_n(&s->sequence, s->sequence + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
+static void change_begin(struct emu_space *s) { __atomic_store_n(&s->sequence, s->sequence + 1, __ATOMIC_RELAXED); }
 
 static void change_end(struct emu_space *s)
 {
@@ -167,7 +164,7 @@ static enum status add_locked(struct emu_space *s, const struct emu_range *r, st
     for (size_t k = t->n; k > i; k--)
         entry_store(&t->at[k], &t->at[k - 1]);
     entry_store(&t->at[i], &(struct entry){ r->lo, r->hi, copy, !r->read_only });
-    __atomic_store_n(&t->n, t->n + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->n, t->n + 1, __ATOMIC_RELEASE);
     change_end(s);
     return ST_OK;
 }
@@ -193,7 +190,7 @@ bool emu_space_remove(struct emu_space *s, uint64_t lo, struct emu_range *was)
         change_begin(s);
         for (size_t k = i; k + 1 < t->n; k++)
             entry_store(&t->at[k], &t->at[k + 1]);
-        __atomic_store_n(&t->n, t->n - 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&t->n, t->n - 1, __ATOMIC_RELEASE);
         change_end(s);
         if (was)
             *was = *r;
@@ -240,10 +237,10 @@ bool space_lookup(const struct emu_space *s, uint64_t address, struct range_cach
             continue;
         }
         const struct table *t = __atomic_load_n(&s->table, __ATOMIC_ACQUIRE);
-        size_t lo = 0, hi = __atomic_load_n(&t->n, __ATOMIC_RELAXED), n = hi;
+        size_t lo = 0, hi = __atomic_load_n(&t->n, __ATOMIC_ACQUIRE), n = hi;
         while (lo < hi) {
             size_t mid = (lo + hi) / 2;
-            if (__atomic_load_n(&t->at[mid].hi, __ATOMIC_RELAXED) > address)
+            if (__atomic_load_n(&t->at[mid].hi, __ATOMIC_ACQUIRE) > address)
                 hi = mid;
             else
                 lo = mid + 1;
@@ -251,11 +248,10 @@ bool space_lookup(const struct emu_space *s, uint64_t address, struct range_cach
         struct range_cache r = { 1, 0, false };
         if (lo < n) {
             const struct entry *e = &t->at[lo];
-            r = (struct range_cache){ __atomic_load_n(&e->lo, __ATOMIC_RELAXED), __atomic_load_n(&e->hi, __ATOMIC_RELAXED),
-                                      __atomic_load_n(&e->writable, __ATOMIC_RELAXED) };
+            r = (struct range_cache){ __atomic_load_n(&e->lo, __ATOMIC_ACQUIRE), __atomic_load_n(&e->hi, __ATOMIC_ACQUIRE),
+                                      __atomic_load_n(&e->writable, __ATOMIC_ACQUIRE) };
         }
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&s->sequence, __ATOMIC_RELAXED) != seq)
+        if (__atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE) != seq)
             continue;
         bool there = r.lo <= address && address < r.hi;
         if (there)

@@ -82,9 +82,9 @@ START_TEST(remove_gives_back_and_counts)
 }
 END_TEST
 
-START_TEST(ten_thousand_ranges_in_any_order)
+START_TEST(many_ranges_in_any_order)
 {
-    enum { N = 10007 };
+    enum { N = 2003 };
     for (uint64_t i = 0; i < N; i++) {
         uint64_t k = i * 7919 % N;
         ck_assert(add(EMU_HEAP + 100 * k, EMU_HEAP + 100 * k + 60, "x") == ST_OK);
@@ -167,7 +167,7 @@ int main(void)
     tcase_add_test(t, overlap_is_refused);
     tcase_add_test(t, nearest_looks_both_ways);
     tcase_add_test(t, remove_gives_back_and_counts);
-    tcase_add_test(t, ten_thousand_ranges_in_any_order);
+    tcase_add_test(t, many_ranges_in_any_order);
     tcase_add_test(t, lookups_while_others_add_and_remove);
     tcase_add_test(t, the_child_of_a_fork_has_the_table);
     suite_add_tcase(s, t);
