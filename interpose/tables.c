@@ -1,6 +1,7 @@
 /* cuGetExportTable: the private tables by which CUDA's own runtime and libraries talk to the driver. What each slot must do was
  * established by running programs (no source of NVIDIA's was used); slots that nobody was seen to call answer NOT_SUPPORTED. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -147,10 +148,20 @@ static void *library_table[LIBRARY_SLOTS] = {
     (void *)(LIBRARY_SLOTS * sizeof(void *)), [4] = SLOT(context_number), [39] = SLOT(check_nothing), [51] = SLOT(check_nothing),
 };
 
-/* Asks for a callback for each function of a module; 1 says that this driver does not do it. */
+/* Calls back with each function of a module; 1 is success. cuFFT finds its kernels so. */
 static int each_function(CUcontext ctx, CUmodule module, void (*cb)(void *user, CUfunction f), void *user)
 {
-    (void)ctx, (void)module, (void)cb, (void)user;
+    (void)ctx;
+    if (!cb || api_check(module, RT_MODULE) != ST_OK)
+        return 0;
+    size_t n = rt_module_functions(module, NULL, 0);
+    struct rt_function **all = calloc(n ? n : 1, sizeof *all);
+    if (!all)
+        return 0;
+    n = rt_module_functions(module, all, n);
+    for (size_t i = 0; i < n; i++)
+        cb(user, all[i]);
+    free(all);
     return 1;
 }
 
