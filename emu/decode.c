@@ -515,9 +515,10 @@ static const struct code *decode_seal(struct decoder *d)
 {
     struct code *c = arena_alloc(d->keep, sizeof *c);
     struct insn *insns = arena_dup(d->keep, d->out.at, d->out.n * sizeof *insns);
-    const char *image = arena_dup(d->keep, d->image.at ? d->image.at : "", d->image.n + 1);
+    char *image = arena_alloc(d->keep, d->image.n + 1);
     struct fill *fills = arena_alloc(d->keep, (d->fills.n + 1) * sizeof *fills);
     if (!c || !insns || !image || !fills) return NULL;
+    if (d->image.n) memcpy(image, d->image.at, d->image.n);
     uint32_t n = 0;
     for (int cta = 0; cta < 2; cta++) {
         if (cta) c->first_cta_fill = n;
