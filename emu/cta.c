@@ -155,6 +155,8 @@ enum status emu_cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_w
 void emu_cta_free(struct emu_cta *cta, struct emu_worker *w)
 {
     if (!cta) return;
+    for (uint32_t i = 0; i < cta->n_warps; i++)
+        if (cta->warps[i].state != WARP_DONE) flow_give_up(&cta->warps[i]);
     cta->next_free = w->free;
     w->free = cta;
 }

@@ -326,17 +326,25 @@ bool flow_release(struct warp *w)
     return any;
 }
 
-void flow_reset(struct warp *w, const struct code *code, uint32_t mask)
+void flow_give_up(struct warp *w)
 {
     struct warp_flow *f = w->flow;
     if (w->mask && f->join) push_split(w, NULL, w->mask, f->join, f->act, false);
-    for (uint32_t i = 0; i < f->n; i++)        /* a CTA that was given up: its joins and activations are found through its splits */
+    for (uint32_t i = 0; i < f->n; i++)        /* joins and activations are found through the splits */
         for (struct join *j = f->waiting[i].join; j;) {
             struct join *parent = j->parent;
             j->expected &= ~f->waiting[i].mask & ~j->arrived;
             if (!j->expected) free_join(w, j);
             j = parent;
         }
+    f->n = 0;
+    f->join = NULL;
+    w->mask = 0;
+}
+
+void flow_reset(struct warp *w, const struct code *code, uint32_t mask)
+{
+    struct warp_flow *f = w->flow;
     f->n = 0;
     f->act = &f->base;
     f->join = NULL;

@@ -48,6 +48,7 @@ struct warp_flow {
 
 /* Starts a warp: lanes of mask at the first record of code, in base's frame. */
 void flow_reset(struct warp *w, const struct code *code, uint32_t mask);
+void flow_give_up(struct warp *w);             /* of a CTA that will not run on */
 void flow_free(struct warp *w);                /* memory of joins and activations */
 
 /* The lanes of `taken` go to target, the others of the running split to in + 1; all meet at meet (NULL: nowhere). Returns NULL, w set to go on. */
