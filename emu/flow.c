@@ -330,13 +330,16 @@ void flow_give_up(struct warp *w)
 {
     struct warp_flow *f = w->flow;
     if (w->mask && f->join) push_split(w, NULL, w->mask, f->join, f->act, false);
-    for (uint32_t i = 0; i < f->n; i++)        /* joins and activations are found through the splits */
+    for (uint32_t i = 0; i < f->n; i++) {      /* joins and activations are found through the splits */
+        uint32_t gone = f->waiting[i].mask;
         for (struct join *j = f->waiting[i].join; j;) {
             struct join *parent = j->parent;
-            j->expected &= ~f->waiting[i].mask & ~j->arrived;
+            gone |= j->arrived;
+            j->expected &= ~gone;
             if (!j->expected) free_join(w, j);
             j = parent;
         }
+    }
     f->n = 0;
     f->join = NULL;
     w->mask = 0;
