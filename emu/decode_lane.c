@@ -125,7 +125,8 @@ enum status lane_lower(struct decoder *d, const struct ptx_insn *in, enum lane_i
 #define SIX_MOD(mod, op) RM(TYPES(U16), mod, op##_u16), RM(TYPES(U32), mod, op##_u32), RM(TYPES(U64), mod, op##_u64),           \
                          RM(TYPES(S16), mod, op##_s16), RM(TYPES(S32), mod, op##_s32), RM(TYPES(S64), mod, op##_s64)
 #define THREE(op) R(I16, op##_b16), R(I32, op##_b32), R(I64, op##_b64)
-#define FLOAT_OP(op) RF(TYPES(F32X2), op##_f32x2, MAY_FTZ | MAY_ROUND), RF(TYPES(F32), op##_f32, MAY_FTZ | MAY_ROUND | MAY_SAT), RF(TYPES(F64), op##_f64, MAY_ROUND)
+#define FLOAT_OP(op) RF(TYPES(F32X2), op##_f32x2, MAY_FTZ | MAY_ROUND), RF(TYPES(F32), op##_f32, MAY_FTZ | MAY_ROUND | MAY_SAT),    \
+                     RF(TYPES(F64), op##_f64, MAY_ROUND)
 #define FLOAT_NOSAT(op) RF(TYPES(F32), op##_f32, MAY_FTZ | MAY_ROUND), RF(TYPES(F64), op##_f64, MAY_ROUND)
 
 /* with carry: _IN for addc and its like, _OUT for .cc */
@@ -250,15 +251,16 @@ static const struct lane_rule slct[] = {
     SLCT(BITS64, PTX_MOD_FTZ, F32, slct_ftz_b64_f32) };
 
 static const struct lane_rules rules_of[PTX_OP_COUNT] = {
-    [PTX_OP_ADD] = RULES(add), [PTX_OP_SUB] = RULES(sub), [PTX_OP_MUL] = RULES(mul), [PTX_OP_MAD] = RULES(mad),
-    [PTX_OP_ADDC] = RULES(addc), [PTX_OP_SUBC] = RULES(subc), [PTX_OP_MADC] = RULES(madc), [PTX_OP_MUL24] = RULES(mul24), [PTX_OP_MAD24] = RULES(mad24), [PTX_OP_SAD] = RULES(sad), [PTX_OP_DIV] = RULES(div_),
-    [PTX_OP_REM] = RULES(rem_), [PTX_OP_ABS] = RULES(abs_), [PTX_OP_NEG] = RULES(neg), [PTX_OP_MIN] = RULES(min),
-    [PTX_OP_MAX] = RULES(max), [PTX_OP_DP4A] = RULES(dp4a), [PTX_OP_DP2A] = RULES(dp2a), [PTX_OP_AND] = RULES(and_),
-    [PTX_OP_OR] = RULES(or_), [PTX_OP_XOR] = RULES(xor_), [PTX_OP_NOT] = RULES(not_), [PTX_OP_CNOT] = RULES(cnot),
-    [PTX_OP_SHL] = RULES(shl), [PTX_OP_SHR] = RULES(shr), [PTX_OP_SHF] = RULES(shf), [PTX_OP_POPC] = RULES(popc),
-    [PTX_OP_CLZ] = RULES(clz), [PTX_OP_BFIND] = RULES(bfind), [PTX_OP_FNS] = RULES(fns), [PTX_OP_BREV] = RULES(brev),
-    [PTX_OP_BFE] = RULES(bfe), [PTX_OP_BFI] = RULES(bfi), [PTX_OP_BMSK] = RULES(bmsk), [PTX_OP_SZEXT] = RULES(szext),
-    [PTX_OP_PRMT] = RULES(prmt), [PTX_OP_FMA] = RULES(fma_), [PTX_OP_RCP] = RULES(rcp), [PTX_OP_SQRT] = RULES(sqrt_), [PTX_OP_EX2] = RULES(ex2), [PTX_OP_LG2] = RULES(lg2),
+    [PTX_OP_ADD] = RULES(add), [PTX_OP_SUB] = RULES(sub), [PTX_OP_MUL] = RULES(mul), [PTX_OP_MAD] = RULES(mad), [PTX_OP_ADDC] = RULES(addc),
+    [PTX_OP_SUBC] = RULES(subc), [PTX_OP_MADC] = RULES(madc), [PTX_OP_MUL24] = RULES(mul24), [PTX_OP_MAD24] = RULES(mad24),
+    [PTX_OP_SAD] = RULES(sad), [PTX_OP_DIV] = RULES(div_), [PTX_OP_REM] = RULES(rem_), [PTX_OP_ABS] = RULES(abs_),
+    [PTX_OP_NEG] = RULES(neg), [PTX_OP_MIN] = RULES(min), [PTX_OP_MAX] = RULES(max), [PTX_OP_DP4A] = RULES(dp4a),
+    [PTX_OP_DP2A] = RULES(dp2a), [PTX_OP_AND] = RULES(and_), [PTX_OP_OR] = RULES(or_), [PTX_OP_XOR] = RULES(xor_),
+    [PTX_OP_NOT] = RULES(not_), [PTX_OP_CNOT] = RULES(cnot), [PTX_OP_SHL] = RULES(shl), [PTX_OP_SHR] = RULES(shr),
+    [PTX_OP_SHF] = RULES(shf), [PTX_OP_POPC] = RULES(popc), [PTX_OP_CLZ] = RULES(clz), [PTX_OP_BFIND] = RULES(bfind),
+    [PTX_OP_FNS] = RULES(fns), [PTX_OP_BREV] = RULES(brev), [PTX_OP_BFE] = RULES(bfe), [PTX_OP_BFI] = RULES(bfi),
+    [PTX_OP_BMSK] = RULES(bmsk), [PTX_OP_SZEXT] = RULES(szext), [PTX_OP_PRMT] = RULES(prmt), [PTX_OP_FMA] = RULES(fma_),
+    [PTX_OP_RCP] = RULES(rcp), [PTX_OP_SQRT] = RULES(sqrt_), [PTX_OP_EX2] = RULES(ex2), [PTX_OP_LG2] = RULES(lg2),
     [PTX_OP_SIN] = RULES(sin_), [PTX_OP_COS] = RULES(cos_), [PTX_OP_TANH] = RULES(tanh_), [PTX_OP_RSQRT] = RULES(rsqrt),
     [PTX_OP_TESTP] = RULES(testp), [PTX_OP_COPYSIGN] = RULES(copysign_), [PTX_OP_SELP] = RULES(selp), [PTX_OP_SLCT] = RULES(slct) };
 

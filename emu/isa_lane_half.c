@@ -37,25 +37,28 @@ static inline float half_relu(float x) { return x > 0.0f || x != x ? x : 0.0f; }
 /* a * b + c of f16 values, rounded to an odd float. The product is exact (22 bits, no smaller than 2^-48); the error of the sum is found exactly. */
 static inline float half_fma(float a, float b, float c) {
     float p = a * b, s = p + c, v = s - p, lost = (p - (s - v)) + (c - v);
-    uint32_t bits = f32_bits(s);
-    bool even = (bits & 1) == 0, finite = (bits & 0x7f800000u) != 0x7f800000u;
-    uint32_t step = (lost < 0.0f) == (bits >> 31 != 0) ? 1u : 0xffffffffu;      /* towards what was lost */
-    return f32_from(finite && even && lost != 0.0f ? bits + step : bits);
+    uint32_t bits = f32_bits(s), step = ((f32_bits(lost) ^ bits) & 0x80000000u) ? 0xffffffffu : 1u;    /* towards what was lost */
+    step = lost != 0.0f ? step : 0;
+    step = bits & 1 ? 0 : step;
+    step = f32_abs(s) < __builtin_inff() ? step : 0;
+    return f32_from(bits + step);
 }
 
 /* The same for bf16, through doubles: their range holds every product. */
 static inline float half_fma_bf16(float fa, float fb, float fc) {
     double a = (double)fa, b = (double)fb, c = (double)fc, p = a * b, s = p + c, v = s - p, lost = (p - (s - v)) + (c - v);
-    uint64_t bits = f64_bits(s);
-    bool even = (bits & 1) == 0, finite = (bits & 0x7ff0000000000000u) != 0x7ff0000000000000u;
-    uint64_t step = (lost < 0.0) == (bits >> 63 != 0) ? 1u : UINT64_MAX;
-    double odd = f64_from(finite && even && lost != 0.0 ? bits + step : bits);
+    uint64_t bits = f64_bits(s), step = ((f64_bits(lost) ^ bits) & 0x8000000000000000u) ? UINT64_MAX : 1u;
+    step = lost != 0.0 ? step : 0;
+    step = bits & 1 ? 0 : step;
+    step = __builtin_fabs(s) < (double)__builtin_inff() ? step : 0;
+    double odd = f64_from(bits + step);
     float r = (float)odd;
-    uint32_t low = f32_bits(r);
     double back = (double)r;
-    bool inexact = back != odd && (low & 1) == 0 && (low & 0x7f800000u) != 0x7f800000u;
-    uint32_t away = __builtin_fabs(back) < __builtin_fabs(odd) ? 1u : 0xffffffffu;
-    return f32_from(inexact ? low + away : low);
+    uint32_t low = f32_bits(r), away = __builtin_fabs(back) < __builtin_fabs(odd) ? 1u : 0xffffffffu;
+    away = back != odd ? away : 0;
+    away = low & 1 ? 0 : away;
+    away = f32_abs(r) < __builtin_inff() ? away : 0;
+    return f32_from(low + away);
 }
 
 enum { HALVES = 2 * WARP_SIZE };

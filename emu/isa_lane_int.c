@@ -20,8 +20,8 @@ static inline int64_t int_mul24(uint32_t a, uint32_t b) {
 }
 
 /* Quotients. Division by zero gives all ones, for the quotient and for the remainder, signed and unsigned: PTX leaves it open, ptxas 13.0 folds
- * div and rem of 32 bits so. INT_MIN / -1 is INT_MIN. Up to 32 bits the division is one of doubles: the exact quotient of such integers is either an integer or at least 2^-32 away from
- * the next, relative to it 2^-33 at least, so 53 bits round to the right side and truncating is exact. */
+ * div and rem of 32 bits so. INT_MIN / -1 is INT_MIN. Up to 32 bits the division is one of doubles: the exact quotient of such integers is either an
+ * integer or at least 2^-32 away from the next, relative to it 2^-33 at least, so 53 bits round to the right side and truncating is exact. */
 static inline uint32_t int_div_u32(uint32_t a, uint32_t b) {
     /* shifted by 2^31: conversions between double and unsigned are slow or missing in vectors */
     double x = (double)(int32_t)(a ^ 0x80000000u) + 2147483648.0;

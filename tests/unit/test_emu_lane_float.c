@@ -157,14 +157,23 @@ static uint32_t half_nearest(__float128 v, bool bf16)
         uint32_t middle = (low + high) / 2;
         if ((__float128)half_value(middle, bf16) <= v) low = middle; else high = middle;
     }
-    __float128 below = (__float128)half_value(low, bf16), above = high == inf ? (bf16 ? (__float128)0x1p128 : (__float128)65536.0) : (__float128)half_value(high, bf16);
+    __float128 below = (__float128)half_value(low, bf16), above = (__float128)half_value(high, bf16);
+    if (high == inf) above = bf16 ? (__float128)0x1p128 : (__float128)65536.0;
     bool up = v - below > above - v || (v - below == above - v && (low & 1));
     return sign | (up ? high : low);
 }
 
+static uint32_t half_of_float(float f, bool bf16)
+{
+    if (isnan(f)) return 0x7fff;
+    if (isinf(f)) return (bf16 ? 0x7f80u : 0x7c00u) | (f < 0 ? 0x8000u : 0);
+    return half_nearest((__float128)f, bf16);
+}
+
 START_TEST(halves_round_once)
 {
-    static const uint16_t rows[][2] = { { LANE_add_f16, LANE_add_bf16 }, { LANE_sub_f16, LANE_sub_bf16 }, { LANE_mul_f16, LANE_mul_bf16 }, { LANE_fma_f16, LANE_fma_bf16 } };
+    static const uint16_t rows[][2] = { { LANE_add_f16, LANE_add_bf16 }, { LANE_sub_f16, LANE_sub_bf16 }, { LANE_mul_f16, LANE_mul_bf16 },
+                                        { LANE_fma_f16, LANE_fma_bf16 } };
     int level = _i;
     if (!isa_usable(level)) return;
     for (unsigned round = 0; round < ROUNDS; round++)
@@ -217,9 +226,9 @@ START_TEST(halves_convert)
         float f[WARP_SIZE];
         memcpy(f, frame + AT_A, sizeof f);
         run(LANE_cvt_f16_f32, level, 0);
-        for (unsigned l = 0; l < WARP_SIZE; l++) ck_assert_uint_eq(halves(AT_D)[l], isnan(f[l]) ? 0x7fffu : isinf(f[l]) ? 0x7c00u | (f[l] < 0 ? 0x8000u : 0) : half_nearest((__float128)f[l], false));
+        for (unsigned l = 0; l < WARP_SIZE; l++) ck_assert_uint_eq(halves(AT_D)[l], half_of_float(f[l], false));
         run(LANE_cvt_bf16_f32, level, 0);
-        for (unsigned l = 0; l < WARP_SIZE; l++) ck_assert_uint_eq(halves(AT_D)[l], isnan(f[l]) ? 0x7fffu : isinf(f[l]) ? 0x7f80u | (f[l] < 0 ? 0x8000u : 0) : half_nearest((__float128)f[l], true));
+        for (unsigned l = 0; l < WARP_SIZE; l++) ck_assert_uint_eq(halves(AT_D)[l], half_of_float(f[l], true));
     }
 }
 END_TEST
