@@ -133,6 +133,13 @@ static void check_row(enum lane_id id, uint64_t imm, int level)
     }
 }
 
+/* Rows that read a format or a width out of imm get those that decoding makes. */
+static bool suits(enum lane_id id, uint64_t imm)
+{
+    if (id == LANE_small16_f64 || id == LANE_small32_f64 || id == LANE_small_f32) return (imm >> 8 & 255) >= 2;
+    return id != LANE_cvt_pack || ((imm & 31) >= 2 && (imm & 31) <= 16);
+}
+
 START_TEST(rows_agree)
 {
     int level = _i;
@@ -140,7 +147,7 @@ START_TEST(rows_agree)
     for (unsigned id = 0; id < LANE_COUNT; id++)
         for (unsigned k = 0; k < sizeof immediates / sizeof immediates[0]; k++) {
             seed = id * 1000003u + k;
-            check_row((enum lane_id)id, immediates[k], level);
+            if (suits((enum lane_id)id, immediates[k])) check_row((enum lane_id)id, immediates[k], level);
         }
 }
 END_TEST
