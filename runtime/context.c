@@ -65,9 +65,10 @@ enum status device_make(struct device *d)
 static void context_empty(struct rt_context *c)
 {
     pthread_mutex_lock(&the.lock);
-    context_wait(c);
+    context_wind_up(c);
     pthread_mutex_unlock(&the.lock);
-    context_flush(c);
+    if (!atomic_load(&the.leaving))            /* a GPU's printf text that nobody waited for is lost, too */
+        context_flush(c);
     for (size_t i = c->stores.n; i-- > 0;)
         if (c->stores.at[i].dtor)
             c->stores.at[i].dtor(c, c->stores.at[i].key, c->stores.at[i].value);

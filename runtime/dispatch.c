@@ -91,7 +91,8 @@ static void note_deadlock(struct grid_run *r, uint64_t index, const struct emu_c
 
 static bool stopped(const struct grid_run *r, uint64_t index)
 {
-    return atomic_load_explicit(&quitting, memory_order_relaxed) || index > atomic_load_explicit(&r->stop, memory_order_relaxed);
+    return atomic_load_explicit(&quitting, memory_order_relaxed) || index > atomic_load_explicit(&r->stop, memory_order_relaxed) ||
+           context_status(r->context) != ST_OK;
 }
 
 static void account(struct grid_run *r, const struct emu_counters *before, const struct emu_counters *after)

@@ -42,6 +42,7 @@ struct runtime {
     struct device devices[MAX_DEVICES];
     int n_devices, n_workers;
     int pid;
+    atomic_bool leaving;                                /* exit() has begun */
     bool quiet;
     struct rt_context *contexts;                        /* all live ones, through next */
     uint64_t next_id;                                   /* contexts, streams: under the.lock */
@@ -187,6 +188,7 @@ void op_push(struct op *op);                            /* wakes the simulation 
 bool stream_idle(const struct rt_stream *s);            /* an operation enqueued now could run at once */
 void stream_wait(struct rt_stream *s);                  /* for all that was enqueued so far and s depends on; lets go of the lock meanwhile */
 void context_wait(struct rt_context *c);
+void context_wind_up(struct rt_context *c);             /* before its things are freed: waits, or, when the process is leaving, abandons */
 void fifo_wait(struct rt_stream *s, uint64_t seq);      /* for one operation and those before it in its stream */
 bool fifo_clear(const struct rt_stream *s, uint64_t seq);
 uint64_t seq_next(void);                                /* a number for something done without an operation */

@@ -155,6 +155,20 @@ static void warn_newer(const struct code *c, unsigned gpu)
         log_warn("%s is PTX for sm_%u; the GPU is sm_%u and runs it all the same (a real one would refuse)", c->name, c->ptx->target_sm, gpu);
 }
 
+/* A real driver compiles at load, and a program expects a bad PTX text to be refused then. Up to this many bytes parsing everything costs
+ * a few milliseconds; the tens of megabytes of NVIDIA's libraries are parsed function by function, when one is used. */
+enum { EAGER_TEXT_BYTES = 1 << 20 };
+
+static enum status parse_bodies(struct ptx_module *m, struct error *err)
+{
+    for (uint32_t i = 0; i < m->n_functions && m->text_bytes <= EAGER_TEXT_BYTES; i++) {
+        enum status st = m->functions[i].has_body ? ptx_function_body(m, i, err) : ST_OK;
+        if (st != ST_OK)
+            return st;
+    }
+    return ST_OK;
+}
+
 enum status code_load(struct code **out, const void *image, size_t bytes, const char *name, unsigned gpu, struct error *err)
 {
     *out = NULL;
@@ -176,6 +190,8 @@ enum status code_load(struct code **out, const void *image, size_t bytes, const 
     }
     parts_free(&parts);
     c->refs = 1;
+    if (st == ST_OK)
+        st = parse_bodies(c->ptx, err);
     if (st != ST_OK) {
         code_unref(c);
         return st;
@@ -296,7 +312,7 @@ enum status rt_module_load(struct rt_module **out, struct rt_context *c, const v
 void module_unload(struct rt_module *m)
 {
     pthread_mutex_lock(&the.lock);
-    context_wait(m->context);
+    context_wind_up(m->context);
     pthread_mutex_unlock(&the.lock);
     module_unlink_free(m);
 }

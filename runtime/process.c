@@ -95,6 +95,9 @@ static void fork_child_start(void)
     fork_child();
 }
 
+/* Registered at the first CUDA call, so it runs before the handlers of a CUDA runtime inside the program, which unload its code. */
+static void leave(void) { atomic_store(&the.leaving, true); }
+
 static int worker_count(int64_t asked)
 {
     long n = asked > 0 ? (long)asked : sysconf(_SC_NPROCESSORS_ONLN);
@@ -121,6 +124,8 @@ static enum status start(struct error *err)
     the.n_workers = worker_count(knobs->threads);
     the.quiet = knobs->quiet;
     the.pid = (int)getpid();
+    if (atexit(leave) != 0)
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory for an exit handler");
     for (int i = 0; i < the.n_devices; i++) {
         struct device *d = &the.devices[i];
         *d = (struct device){.ordinal = i, .facts = gpu};

@@ -215,6 +215,8 @@ static void drive_until(const struct waiter *w)
 
 static void wait_for(struct waiter *w)
 {
+    if (driven && pthread_equal(driver, pthread_self()))
+        return;                                /* exit() in a signal handler, on top of what this thread was driving */
     if (!satisfied(w) && !driven && thread_runs)
         drive_until(w);
     if (satisfied(w))
@@ -234,6 +236,15 @@ static void wait_for(struct waiter *w)
 
 void stream_wait(struct rt_stream *s) { wait_for(&(struct waiter){.stream = s, .seq = last_seq}); }
 void context_wait(struct rt_context *c) { wait_for(&(struct waiter){.context = c, .seq = last_seq}); }
+
+/* Work that nobody waited for ends with the process, as on a GPU. */
+void context_wind_up(struct rt_context *c)
+{
+    if (atomic_load(&the.leaving) && !context_clear(c, last_seq))
+        context_poison(c, ST_DEINITIALIZED);
+    context_wait(c);
+}
+
 void fifo_wait(struct rt_stream *s, uint64_t seq) { wait_for(&(struct waiter){.stream = s, .seq = seq, .fifo_only = true}); }
 
 static void wake_waiters(void)
@@ -359,6 +370,7 @@ static void run(struct op *op)
         launch_begin(op);
         return;
     }
+    abandoned += op->kind == OP_LAUNCH && atomic_load(&the.leaving);
     bool slow = !dropped && (op->kind == OP_COPY || op->kind == OP_SET);
     if (slow || op->kind == OP_FREE) {
         op->started = true;
