@@ -113,12 +113,12 @@ START_TEST(symbols_are_found)
     ck_assert_int_eq(rt_module_global(m, "nothing", &a, &bytes, &err), ST_NOT_FOUND);
     ck_assert_int_eq(rt_module_function(&f, m, "counter", &err), ST_NOT_FOUND);
     ck_assert_ptr_nonnull(strstr(err.text, "counter"));
-    ck_assert_int_eq(rt_module_functions(m, NULL, 0), 6);
+    ck_assert_uint_eq(rt_module_functions(m, NULL, 0), 6);
     struct rt_function_info info;
     f = find(m, "bounded");
     ck_assert_int_eq(rt_function_info(f, &info, &err), ST_OK);
     ck_assert_int_eq(info.max_threads, 64);
-    ck_assert_int_eq(info.shared_bytes, 1024);
+    ck_assert_uint_eq(info.shared_bytes, 1024);
     ck_assert_int_eq(info.max_dynamic_shared_bytes, 47 << 10);
     ck_assert(info.ptx_version == 70 && info.binary_version == 90);
     uint64_t offset;
@@ -329,7 +329,7 @@ START_TEST(occupancy_follows_the_gpu)
     ck_assert_int_eq(rt_occupancy_block_size(f, NULL, 0, 0, &grid, &block), ST_OK);
     ck_assert(block == 1024 && grid == 2 * 132);
     ck_assert_int_eq(rt_occupancy_shared(f, 2, 128, &shared), ST_OK);
-    ck_assert_int_eq(shared, 48 << 10);
+    ck_assert_uint_eq(shared, 48 << 10);
     ck_assert_int_eq(rt_occupancy_blocks(f, 0, 0, &n), ST_INVALID_VALUE);
 }
 END_TEST

@@ -41,16 +41,16 @@ START_TEST(memory_is_accounted)
     uint64_t before, after, total, a;
     struct error err;
     rt_device_memory(0, &before, &total);
-    ck_assert_int_eq(total, rt_device_facts(0)->memory_bytes);
+    ck_assert_uint_eq(total, rt_device_facts(0)->memory_bytes);
     ck_assert_int_eq(rt_alloc(context, 40ull << 30, &a, NULL), ST_OK);     /* addresses; no memory until touched */
     rt_device_memory(0, &after, &total);
-    ck_assert_int_eq(before - after, 40ull << 30);
+    ck_assert_uint_eq(before - after, 40ull << 30);
     uint64_t b = 0;
     ck_assert_int_eq(rt_alloc(context, 60ull << 30, &b, &err), ST_OUT_OF_MEMORY);
     ck_assert_ptr_nonnull(strstr(err.text, "bytes left"));
     ck_assert_int_eq(rt_free(a), ST_OK);
     rt_device_memory(0, &after, &total);
-    ck_assert_int_eq(before, after);
+    ck_assert_uint_eq(before, after);
     ck_assert_int_eq(rt_alloc(context, 0, &a, NULL), ST_INVALID_VALUE);
     ck_assert_int_eq(rt_alloc(context, UINT64_MAX, &a, NULL), ST_OUT_OF_MEMORY);
 }
@@ -134,7 +134,7 @@ START_TEST(pools_count)
     uint64_t a, used, high;
     ck_assert_int_eq(rt_alloc_async(legacy, NULL, 5000, &a, NULL), ST_OK);
     ck_assert_int_eq(rt_pool_attribute(p, RT_POOL_USED_CURRENT, &used), ST_OK);
-    ck_assert_int_eq(used, 5000);
+    ck_assert_uint_eq(used, 5000);
     struct rt_memory m;
     ck_assert(rt_memory_find(a, &m) && m.pool == p);
     ck_assert_int_eq(rt_free_async(legacy, a), ST_OK);
@@ -193,7 +193,7 @@ START_TEST(a_context_takes_its_memory_along)
     ck_assert_int_eq(rt_context_destroy(c), ST_OK);
     ck_assert(!rt_is(c, RT_CONTEXT) && rt_current() != c && !rt_memory_find(a, &m));
     rt_device_memory(0, &after, &total);
-    ck_assert_int_eq(before, after);
+    ck_assert_uint_eq(before, after);
     ck_assert_int_eq(rt_context_create(&c, 5, 0), ST_INVALID_DEVICE);
 }
 END_TEST

@@ -240,7 +240,7 @@ START_TEST(limits_and_stores)
 {
     size_t v;
     ck_assert_int_eq(rt_context_limit(context, RT_LIMIT_MALLOC_HEAP, &v), ST_OK);
-    ck_assert_int_eq(v, 8 << 20);
+    ck_assert_uint_eq(v, 8 << 20);
     ck_assert_int_eq(rt_context_set_limit(context, RT_LIMIT_STACK, 5000), ST_OK);
     ck_assert_int_eq(rt_context_limit(context, RT_LIMIT_STACK, &v), ST_OK);
     ck_assert(v >= 5000 && v % 16 == 0);
