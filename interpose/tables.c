@@ -27,8 +27,33 @@ static int get_primary(CUcontext *out, CUdevice dev)
     return status_cu(st);
 }
 
+/* The runtimes before 12.0 load their fat binaries here and not by cuLibraryLoadData. The last three arguments list host variables that device
+ * code may name; no compiler was seen to make any. */
+static int load_wrapper(CUmodule *out, const void *wrapper) { return status_cu(out && wrapper ? cu_module_load_data(out, wrapper) : ST_INVALID_VALUE); }
+
+static int load_wrapper_host_vars(CUmodule *out, const void *wrapper, void *names, void *variables, uint32_t n)
+{
+    (void)names, (void)variables, (void)n;
+    return load_wrapper(out, wrapper);
+}
+
+static int load_header(const void *header, CUmodule *out, void *names, void *variables, uint32_t n)
+{
+    return load_wrapper_host_vars(out, header, names, variables, n);
+}
+
+/* Told that a wrapper will not be loaded again; its modules are unloaded by cuModuleUnload. */
+static int forget_wrapper(const void *wrapper)
+{
+    (void)wrapper;
+    return 0;
+}
+
 enum { RUNTIME_SLOTS = 64 };
-static void *runtime_table[RUNTIME_SLOTS] = {(void *)(RUNTIME_SLOTS * sizeof(void *)), NULL, SLOT(get_primary)};
+static void *runtime_table[RUNTIME_SLOTS] = {
+    (void *)(RUNTIME_SLOTS * sizeof(void *)), SLOT(load_wrapper), SLOT(get_primary),
+    [6] = SLOT(load_wrapper_host_vars), [7] = SLOT(forget_wrapper), [8] = SLOT(load_header),
+};
 
 /* ---- tools hooks: arrays of "is somebody listening", all zero ---- */
 
@@ -107,7 +132,7 @@ static void *check_table[CHECK_SLOTS] = {(void *)(CHECK_SLOTS * sizeof(void *)),
 
 static int handshake(uint32_t version, uint64_t seconds, uint64_t out[2]);
 
-enum { HANDSHAKE_SLOTS = 8 };
+enum { HANDSHAKE_SLOTS = 3 };                  /* exactly 24 bytes: cudart 11 expects the low byte of the size in the second constant */
 static void *handshake_table[HANDSHAKE_SLOTS] = {(void *)(HANDSHAKE_SLOTS * sizeof(void *)), SLOT(handshake)};
 
 static int handshake(uint32_t version, uint64_t seconds, uint64_t out[2])

@@ -34,6 +34,7 @@ static void **table(const uint8_t id[16])
 
 #define CALL(type, slot) ((type)(uintptr_t)(slot))
 static const uint8_t runtime_id[16] = {0x6B, 0xD5, 0xFB, 0x6C, 0x5B, 0xF4, 0xE7, 0x4A, 0x89, 0x87, 0xD9, 0x39, 0x12, 0xFD, 0x9D, 0xF9};
+static const uint8_t handshake_id[16] = {0xD4, 0x08, 0x20, 0x55, 0xBD, 0xE6, 0x70, 0x4B, 0x8D, 0x34, 0xBA, 0x12, 0x3C, 0x66, 0xE1, 0xF2};
 static const uint8_t hooks_id[16] = {0xA0, 0x94, 0x79, 0x8C, 0x2E, 0x74, 0x2E, 0x74, 0x93, 0xF2, 0x08, 0x00, 0x20, 0x0C, 0x0A, 0x66};
 static const uint8_t storage_id[16] = {0xC6, 0x93, 0x33, 0x6E, 0x11, 0x21, 0xDF, 0x11, 0xA8, 0xC3, 0x68, 0xF3, 0x55, 0xD8, 0x95, 0x93};
 static const uint8_t module_id[16] = {0x6E, 0x16, 0x3F, 0xBE, 0xB9, 0x58, 0x44, 0x4D, 0x83, 0x5C, 0xE1, 0x82, 0xAF, 0xF1, 0x99, 0x1E};
@@ -53,7 +54,8 @@ START_TEST(tables_have_no_holes)
     CALL(void (*)(uint32_t **, size_t *), hooks[2])(&array, &n);
     ck_assert_uint_gt(n, 0x20a);
     ck_assert_uint_eq(array[n - 1], 0);
-    ck_assert_int_eq(CALL(int (*)(void), runtime[7])(), 801);
+    ck_assert_int_eq(CALL(int (*)(void), runtime[3])(), 801);
+    ck_assert_uint_eq((uintptr_t)table(handshake_id)[0], 24);      /* cudart 11 makes this number a part of what it expects */
 }
 END_TEST
 
@@ -94,6 +96,28 @@ START_TEST(functions_of_a_module)
     ck_assert_int_eq(CALL(int (*)(CUcontext, CUmodule, void (*)(void *, CUfunction), void *), t[7])(context, m, count_function, &n), 1);
     ck_assert_int_eq(n, 2);
     ck_assert_int_eq(CALL(int (*)(CUcontext, CUmodule, void (*)(void *, CUfunction), void *), t[7])(context, NULL, count_function, &n), 0);
+}
+END_TEST
+
+/* How the runtimes of CUDA 11 load a fat binary: three forms of one call. */
+START_TEST(modules_of_cuda_11)
+{
+    typedef int (*load)(CUmodule *, const void *);
+    typedef int (*load_with)(CUmodule *, const void *, void *, void *, uint32_t);
+    typedef int (*load_from)(const void *, CUmodule *, void *, void *, uint32_t);
+    void **t = table(runtime_id);
+    CUmodule m[3];
+    CUfunction f;
+    open_context();
+    ck_assert_int_eq(CALL(load, t[1])(&m[0], two_kernels), 0);
+    ck_assert_int_eq(CALL(load_with, t[6])(&m[1], two_kernels, NULL, NULL, 0), 0);
+    ck_assert_int_eq(CALL(load_from, t[8])(two_kernels, &m[2], NULL, NULL, 0), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(cu_module_get_function(&f, m[i], "second"), ST_OK);
+        ck_assert_int_eq(cu_module_unload(m[i]), ST_OK);
+    }
+    ck_assert_int_eq(CALL(load, t[1])(NULL, two_kernels), 1);
+    ck_assert_int_eq(CALL(int (*)(const void *), t[7])(two_kernels), 0);
 }
 END_TEST
 
@@ -192,6 +216,56 @@ START_TEST(registered_by_host_address)
 }
 END_TEST
 
+/* What nvcc 9.2 to 12 makes of kernel<<<2, 3>>>(p, v): configuration pushed, popped in the stub, cudaLaunchKernel. */
+int cudaLaunchKernel(const void *func, struct dim3 grid, struct dim3 block, void **args, size_t shared, CUstream stream);
+int __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, size_t *shared, void *stream);
+int cudaDeviceSynchronize(void);
+void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaUnregisterFatBinary(void **handle);
+
+static int stub(CUdeviceptr p, unsigned v)
+{
+    void *args[] = {&p, &v};
+    struct dim3 grid, block;
+    size_t shared;
+    CUstream stream;
+    int e = __cudaPopCallConfiguration(&grid, &block, &shared, &stream);
+    return e ? e : cudaLaunchKernel((const void *)(uintptr_t)stub, grid, block, args, shared, stream);
+}
+
+START_TEST(stubs_of_cuda_11_and_12)
+{
+    static struct { uint32_t magic, version; const void *data; void *units; } wrapper = {0x466243B1, 1, NULL, NULL};
+    static struct {
+        uint32_t magic; uint16_t version, header_bytes; uint64_t bytes;
+        uint16_t kind, entry_version; uint32_t entry_bytes; uint64_t payload; uint32_t packed, options; uint16_t minor, major;
+        uint32_t arch, name, name_bytes; uint64_t flags, key, unpacked;
+        char text[1024];
+    } fatbin = {.magic = 0xBA55ED50, .version = 1, .header_bytes = 16, .bytes = 64 + 1024, .kind = 1, .entry_version = 0x101, .entry_bytes = 64,
+                .payload = 1024, .major = 8, .arch = 70, .flags = 0x11};
+    _Static_assert(sizeof fatbin == 16 + 64 + 1024, "the layout of a fat binary has no holes");
+    CUdeviceptr p;
+    unsigned got = 0;
+    ck_assert_uint_lt(strlen(two_kernels), sizeof fatbin.text);
+    strncpy(fatbin.text, two_kernels, sizeof fatbin.text - 1);
+    wrapper.data = &fatbin;
+    void **handle = __cudaRegisterFatBinary(&wrapper);
+    __cudaRegisterFunction(handle, (const char *)(uintptr_t)stub, (char *)(uintptr_t)"first", "first", -1, NULL, NULL, NULL, NULL, NULL);
+    __cudaRegisterFatBinaryEnd(handle);
+    ck_assert_int_eq(cudart_context(), ST_OK);
+    ck_assert_int_eq(cu_mem_alloc(&p, 4), ST_OK);
+    ck_assert_int_eq(stub(p, 1), 52);          /* nothing was pushed: cudaErrorMissingConfiguration */
+    ck_assert_uint_eq(__cudaPushCallConfiguration((struct dim3){2, 1, 1}, (struct dim3){3, 1, 1}, 0, NULL), 0);
+    ck_assert_int_eq(stub(p, 4711), 0);
+    ck_assert_int_eq(cudaDeviceSynchronize(), 0);
+    ck_assert_int_eq(cu_memcpy_d2h(&got, p, 4), ST_OK);
+    ck_assert_uint_eq(got, 4711);
+    __cudaUnregisterFatBinary(handle);
+    ck_assert_uint_eq(__cudaPushCallConfiguration((struct dim3){2, 1, 1}, (struct dim3){3, 1, 1}, 0, NULL), 0);
+    ck_assert_int_ne(stub(p, 1), 0);
+}
+END_TEST
+
 START_TEST(call_configurations_nest)
 {
     struct dim3 grid, block;
@@ -214,9 +288,11 @@ int main(void)
     tcase_add_test(t, tables_have_no_holes);
     tcase_add_test(t, values_on_a_context);
     tcase_add_test(t, functions_of_a_module);
+    tcase_add_test(t, modules_of_cuda_11);
     tcase_add_test(t, launch_from_a_module);
     tcase_add_test(t, launch_the_old_way);
     tcase_add_test(t, registered_by_host_address);
+    tcase_add_test(t, stubs_of_cuda_11_and_12);
     tcase_add_test(t, call_configurations_nest);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
