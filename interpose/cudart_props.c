@@ -35,12 +35,12 @@ size_t cudart_props_layout(int major, int device, char *to, const char *wanted, 
         const struct field *f = &fields[i];
         if (!(f->versions & version_bit(major)))
             continue;
+        size_t end = at, bytes = (size_t)f->type * f->count;
         at = (at + f->type - 1u) / f->type * f->type;
-        size_t bytes = (size_t)f->type * f->count;
         if (wanted && strcmp(wanted, f->name) == 0)
             *offset = at;
         if (to) {
-            memset(to + at, 0, bytes);
+            memset(to + end, 0, at - end + bytes);             /* holes too: programs compare whole structs */
             int value = 0;
             if (f->attribute == SPECIAL)
                 special(f->name, device, to + at, bytes);
