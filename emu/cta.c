@@ -12,7 +12,8 @@
 enum { SLICE = 8192 };                         /* warp instructions that a warp may run before the next one's turn */
 
 struct emu_worker {
-    struct ctx c;
+    struct ctx c;                              /* first: worker_clock finds the worker by it */
+    struct worker_clock clock;
     struct emu_cta *free;
     uint64_t ctas;
 };
@@ -50,6 +51,8 @@ void emu_worker_counters(const struct emu_worker *w, struct emu_counters *out)
 {
     *out = (struct emu_counters){ w->c.thread_insns, w->c.warp_insns, w->ctas };
 }
+
+struct worker_clock *worker_clock(struct ctx *c) { return &((struct emu_worker *)(void *)c)->clock; }
 
 const struct emu_fault *emu_worker_fault(const struct emu_worker *w) { return &w->c.fault; }
 

@@ -251,8 +251,8 @@ static uint32_t read_at_width(struct decoder *d, uint32_t row_, unsigned have, u
 static const struct insn *run_sreg4(const struct insn *in, struct warp *w, struct ctx *c)
 {
     uint32_t *r = row(w, in->d);
+    flow_charge(in, w, c);                     /* the clock counts what ran before it, this instruction included */
     uint32_t v = (uint32_t)sreg_volatile((enum ptx_sreg)in->extra, c, w);
-    c->warp_insns++;                           /* two readings in a row differ */
     for (int l = 0; l < WARP_SIZE; l++) r[l] = v;
     return in + 1;
 }
@@ -260,8 +260,8 @@ static const struct insn *run_sreg4(const struct insn *in, struct warp *w, struc
 static const struct insn *run_sreg8(const struct insn *in, struct warp *w, struct ctx *c)
 {
     uint64_t *r = row(w, in->d);
+    flow_charge(in, w, c);
     uint64_t v = sreg_volatile((enum ptx_sreg)in->extra, c, w);
-    c->warp_insns++;
     for (int l = 0; l < WARP_SIZE; l++) r[l] = v;
     return in + 1;
 }
@@ -280,6 +280,8 @@ static uint32_t source_sreg(struct decoder *d, const struct ptx_operand *o, unsi
     if (!in) return r;
     in->d = r;
     in->extra = (uint32_t)s;
+    in->charge = (uint16_t)d->charge;
+    d->charge = 0;
     return read_at_width(d, r, have, width);
 }
 

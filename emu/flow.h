@@ -98,6 +98,8 @@ static inline void flow_charge(const struct insn *in, const struct warp *w, stru
 }
 
 /* cta.c */
+struct worker_clock { uint64_t read_at, readings, ahead; };   /* sreg.c: warp_insns at the last reading of %clock; readings in a row; ticks beyond warp_insns */
+struct worker_clock *worker_clock(struct ctx *c);
 /* Counts threads in; true: the barrier is complete and all who wait at it are ready. count 0: all live threads. */
 bool cta_barrier_arrive(struct emu_cta *cta, uint32_t id, uint32_t count, uint32_t threads);
 void cta_barrier_finish(struct emu_cta *cta, uint32_t id);
@@ -117,7 +119,7 @@ struct call_site {
 void fill_rows(const struct code *code, uint32_t first, char *frame, const struct warp *w, const struct emu_grid *g, uint32_t local_sp);
 bool sreg_is_constant(enum ptx_sreg s);        /* false: read by a record each time (clocks, counters) */
 bool sreg_is_cta(enum ptx_sreg s);             /* differs between the CTAs of a launch */
-uint64_t sreg_volatile(enum ptx_sreg s, const struct ctx *c, const struct warp *w);
+uint64_t sreg_volatile(enum ptx_sreg s, struct ctx *c, const struct warp *w);
 
 /* kernel.c: the decoded form of function `number`, decoding it now if need be; NULL: *err says why. */
 const struct code *kernel_code(struct emu_kernel *k, uint32_t number, struct error *err);

@@ -99,6 +99,22 @@ START_TEST(special_registers)
 }
 END_TEST
 
+START_TEST(the_clock_counts_and_runs_ahead_for_those_who_wait_for_it)
+{
+    uint64_t out = (uint64_t)(uintptr_t)run.out;
+    run_open(HEAD ".visible .entry k(.param .u64 p) { .reg .pred %p<3>; .reg .b32 %r<30>; .reg .b64 %rd<9>; ld.param.u64 %rd1, [p];"
+             "mov.u32 %r1, %clock; add.u32 %r2, %r1, 1; mul.lo.u32 %r2, %r2, %r1; xor.b32 %r2, %r2, %r1; mov.u32 %r3, %clock; sub.u32 %r3, %r3, %r1;"
+             "mov.u64 %rd2, %clock64; mov.u32 %r4, 0; WAIT: add.u32 %r4, %r4, 1; mov.u64 %rd3, %clock64; sub.u64 %rd3, %rd3, %rd2; setp.lt.u64 %p1, %rd3, 20000000; @%p1 bra WAIT;"
+             "mov.u32 %r5, %clock; st.global.v2.u32 [%rd1], {%r3, %r4}; st.global.u32 [%rd1+8], %r2; ret; }");
+    run.launch.block[0] = 1;
+    ck_assert_int_eq(run_kernel("k", &out, 1), EMU_DONE);
+    ck_assert_uint_ge(run.out[0], 4);          /* instructions between the readings */
+    ck_assert_uint_lt(run.out[0], 20);
+    ck_assert_uint_lt(run.out[1], 1000000);    /* rounds of five instructions that see 20 million ticks */
+    ck_assert_uint_gt(run.out[1], 1000);
+}
+END_TEST
+
 START_TEST(moves)
 {
     uint64_t out = (uint64_t)(uintptr_t)run.out;
@@ -138,6 +154,7 @@ int main(void)
     tcase_add_test(t, launches_that_cannot_be);
     tcase_add_test(t, dynamic_shared_begins_behind_the_static);
     tcase_add_test(t, special_registers);
+    tcase_add_test(t, the_clock_counts_and_runs_ahead_for_those_who_wait_for_it);
     tcase_add_test(t, moves);
     tcase_add_test(t, initialisers);
     suite_add_tcase(s, t);
