@@ -214,6 +214,11 @@ bool decode_symbol_desc(struct decoder *d, int32_t sym, uint64_t offset, struct 
     }
     if (!v) return false;
     switch (v->space) {
+    case PTX_SPACE_GLOBAL: case PTX_SPACE_CONST:
+        out->bits = image_body_variable(d->k->image, d->number, own, NULL);
+        if (!out->bits) return false;
+        out->bits += offset;
+        return true;
     case PTX_SPACE_SHARED:
         if (!kernel_shared_at(d->k, d->number, sym, &at)) return false;
         out->bits = at + offset;
@@ -224,8 +229,9 @@ bool decode_symbol_desc(struct decoder *d, int32_t sym, uint64_t offset, struct 
         out->bits = d->local_at[own] + offset;
         return true;
     case PTX_SPACE_PARAM:
-        out->bits = v->offset + offset;
-        return d->f->is_entry;
+        out->bits = (d->f->is_entry ? v->offset : decode_param_copy(d, own)) + offset;
+        if (!d->f->is_entry) out->kind = CONST_LOCAL;
+        return d->f->is_entry || decode_is_parameter(d, own);
     default: return false;
     }
 }
@@ -341,7 +347,7 @@ uint32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum ptx_
         break;
     case PTX_OPERAND_SYM:
         if (decode_symbol_desc(d, o->sym, o->bits, &k)) return decode_const_row(d, &k, width);
-        d->refused = "the address of a variable that has none (extern, or a parameter of a function)";
+        d->refused = "the address of a variable that has none (extern, or a variable of a call)";
         return FRAME_TRUE;
     default: break;
     }

@@ -4,6 +4,7 @@
  * and result variables, the callee's parameters and returns. A call copies words into the new frame, a return copies words back for the lanes that return. */
 #include "emu/decoder.h"
 #include "emu/builtin.h"
+#include "emu/decode_mem.h"
 
 #include <string.h>
 
@@ -212,10 +213,62 @@ static void move_registers(struct decoder *d, const int32_t *vars, uint32_t n, b
     }
 }
 
+/* ---- parameters with an address: rows have none, so the prologue copies such a parameter into local memory ---- */
+
+bool decode_is_parameter(const struct decoder *d, uint32_t own)
+{
+    for (uint32_t i = 0; !d->f->is_entry && i < d->f->proto.n_params; i++)
+        if (d->f->proto.params[i] == (int32_t)own) return d->f->vars[own].space == PTX_SPACE_PARAM;
+    return false;
+}
+
+uint32_t decode_param_copy(struct decoder *d, uint32_t own)
+{
+    const struct ptx_var *v = &d->f->vars[own];
+    if (!d->local_at[own]) {
+        uint32_t align = v->align > 16 ? v->align : 16;
+        uint32_t at = (d->local_bytes + align - 1) & ~(align - 1);
+        d->local_at[own] = at + 1;
+        d->local_bytes = at + (((uint32_t)v->bytes + 15) & ~15u);
+    }
+    return d->local_at[own] - 1;
+}
+
+static void copy_param(struct decoder *d, uint32_t own)
+{
+    uint32_t extra = MEM_EXTRA(MEM_32, 0, MEM_LOCAL, MEM_FIXED, MEM_STORE), at = decode_param_copy(d, own);
+    struct mem_handlers h = mem_handlers_of(extra);
+    for (uint32_t k = 0; k < (d->f->vars[own].bytes + 3) / 4; k++) {
+        uint16_t site = decode_site(d);
+        struct insn *in = decode_emit(d, h.full, h.masked);
+        if (!in) return;
+        in->d = d->var_row[own] + k * WORD_ROW;
+        in->imm = at + 4 * k;
+        in->extra = extra;
+        in->site = site;
+    }
+}
+
+static void copy_params(struct decoder *d)
+{
+    bool *done = arena_alloc(&d->tmp, d->f->n_vars + 1);
+    if (!done) d->st = ST_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < d->f->n_insns && done; i++)
+        for (unsigned k = 0; k < d->f->insns[i].n_operands; k++) {
+            const struct ptx_operand *o = &d->f->insns[i].operands[k];
+            uint32_t own;
+            if (o->kind != PTX_OPERAND_SYM || !decode_own_var(d, o->sym, &own) || !decode_is_parameter(d, own) || done[own]) continue;
+            done[own] = true;
+            copy_param(d, own);
+        }
+}
+
 enum status decode_prologue(struct decoder *d)
 {
     d->in = NULL;
-    if (!d->f->is_entry) move_registers(d, d->f->proto.params, d->f->proto.n_params, false);
+    if (d->f->is_entry) return d->st;
+    move_registers(d, d->f->proto.params, d->f->proto.n_params, false);
+    copy_params(d);
     return d->st;
 }
 

@@ -50,6 +50,8 @@ struct mem_address decode_mem_address(struct decoder *d, const struct ptx_operan
     enum ptx_space space = symbol_space(d, o, named);
     a.space = space_of(space);
     a.read_only = space == PTX_SPACE_CONST || space == PTX_SPACE_PARAM;
+    if (space == PTX_SPACE_PARAM && o->index >= 0 && !decode_function(d)->is_entry)
+        a.space = MEM_LOCAL;                   /* see decode_param_copy */
     if (o->index >= 0) {
         struct ptx_operand reg = { .kind = PTX_OPERAND_REG, .index = o->index, .sym = -1 };
         bool narrow = decode_reg_width(d, o->index) <= 4 && (a.space == MEM_SHARED || a.space == MEM_LOCAL);
@@ -118,6 +120,8 @@ static enum status access(struct decoder *d, const struct ptx_insn *in, bool sto
         return decode_unsupported(d, in, "the vector does not have as many elements as the instruction says");
     if (ptx_type_bytes(type) * n > 32)
         return decode_unsupported(d, in, "no access is wider than 32 bytes");
+    if (in->space == PTX_SPACE_CONST && mem->index >= 0 && decode_reg_width(d, mem->index) <= 4)
+        return decode_unsupported(d, in, "a 32-bit address of constant memory (use a 64-bit register)");
     enum mem_kind kind = decode_mem_kind(type);
     uint32_t rows[8] = { 0 };
     struct mem_address a = decode_mem_address(d, mem, in->space);

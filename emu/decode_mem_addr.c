@@ -20,9 +20,10 @@ enum status decode_cvta(struct decoder *d, const struct ptx_insn *in)
     bool to = ptx_insn_has(in, PTX_MOD_TO);
     handler h = addr_copy;                     /* global and constant addresses are generic addresses */
     uint64_t imm = 0;
+    bool copied = in->space == PTX_SPACE_PARAM && !decode_function(d)->is_entry;       /* see decode_param_copy */
     if (in->space == PTX_SPACE_SHARED) {
         h = to ? addr_to_shared : addr_from_shared;
-    } else if (in->space == PTX_SPACE_LOCAL) {
+    } else if (in->space == PTX_SPACE_LOCAL || copied) {
         h = to ? addr_to_local : addr_add;
         imm = EMU_LOCAL_WINDOW;
     } else if (in->space == PTX_SPACE_PARAM) {

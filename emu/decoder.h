@@ -40,6 +40,8 @@ struct emu_image {                             /* image.c, kernel.c */
     struct emu_space *space;
     uint64_t *var_address;                     /* per module variable; 0 = none */
     bool *called_by_address;                   /* functions that initialisers name */
+    emu_place_fn place; void *place_user;      /* as emu_image_create got them */
+    struct map body_variables;                 /* function << 32 | own variable -> address */
     struct map kernels;                        /* function number -> struct emu_kernel * */
     bool keep_copies, keep_rows;               /* see emu_image_tune */
     void *lock;
@@ -68,7 +70,7 @@ struct decoder {
     struct reg_info *regs;
     bool *folded;                              /* per instruction: needs no record */
     uint32_t *var_row, *var_word;              /* per own variable: .param rows; first word among parameters or returns */
-    uint32_t *local_at;                        /* per own variable: .local offset */
+    uint32_t *local_at;                        /* per own variable: .local offset; parameters: 1 + offset of their copy, see decode_param_copy */
     uint32_t local_bytes;
     uint32_t param_at, param_words, return_at, return_words;
     uint32_t frame_end;                        /* rows before the scratch part */
@@ -111,8 +113,12 @@ struct handlers mov_handlers(unsigned width);
 struct handlers convert_handlers(unsigned to, unsigned from, bool sign);
 /* decode_call.c */
 enum status decode_prologue(struct decoder *d);            /* records before the first instruction */
+bool decode_is_parameter(const struct decoder *d, uint32_t own);       /* of a function that is no kernel, in the .param space */
+uint32_t decode_param_copy(struct decoder *d, uint32_t own);           /* a parameter with an address lies in local memory: its offset there */
 /* decode_flow.c */
 void decode_end(struct decoder *d);            /* the end of the text: as ret */
+/* image.c: .global and .const variables declared inside a body are placed when the function is decoded; 0: no storage, or no memory */
+uint64_t image_body_variable(struct emu_image *im, uint32_t function, uint32_t own, struct error *err);
 /* kernel.c */
 void kernel_free(struct emu_kernel *k);
 uint64_t kernel_shared_key(const struct emu_kernel *k, uint32_t function, int32_t sym);

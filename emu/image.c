@@ -39,10 +39,9 @@ static bool init_value(struct emu_image *im, const struct ptx_init *init, uint64
     return true;
 }
 
-static enum status initialise(struct emu_image *im, uint32_t number, struct error *err)
+static enum status initialise(struct emu_image *im, const struct ptx_var *v, uint64_t address, struct error *err)
 {
-    const struct ptx_var *v = &im->m->vars[number];
-    for (uint32_t k = 0; im->var_address[number] && k < v->n_init; k++) {
+    for (uint32_t k = 0; address && k < v->n_init; k++) {
         const struct ptx_init *init = &v->init[k];
         uint64_t value;
         if (init->bytes > 8 || init->offset > v->bytes || v->bytes - init->offset < init->bytes)
@@ -50,9 +49,24 @@ static enum status initialise(struct emu_image *im, uint32_t number, struct erro
         if (!init_value(im, init, &value))
             return error_set(err, ST_INVALID_PTX, "%s:%u: the initialiser of %s names %s, which is not defined in this module", im->m->name, v->line, v->name,
                              ptx_symbol_name(im->m, NULL, init->sym));
-        memcpy((char *)(uintptr_t)im->var_address[number] + init->offset, &value, init->bytes);
+        memcpy((char *)(uintptr_t)address + init->offset, &value, init->bytes);
     }
     return ST_OK;
+}
+
+uint64_t image_body_variable(struct emu_image *im, uint32_t function, uint32_t own, struct error *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;       /* kernels of one image may be decoded by several threads */
+    const struct ptx_var *v = &im->m->functions[function].vars[own];
+    uint64_t key = (uint64_t)function << 32 | own, address = 0;
+    uintptr_t found;
+    if (!has_storage(v)) return 0;
+    pthread_mutex_lock(&lock);
+    if (map_get_int(&im->body_variables, key, &found)) address = found;
+    else if (im->place(im->place_user, v, &address, err) || initialise(im, v, address, err) || !map_put_int(&im->body_variables, key, (uintptr_t)address))
+        address = 0;
+    pthread_mutex_unlock(&lock);
+    return address;
 }
 
 enum status emu_image_create(struct emu_image **out, struct ptx_module *m, struct emu_space *space, emu_place_fn place, void *user,
@@ -63,6 +77,8 @@ enum status emu_image_create(struct emu_image **out, struct ptx_module *m, struc
     if (im) {
         im->m = m;
         im->space = space;
+        im->place = place;
+        im->place_user = user;
         im->var_address = calloc(m->n_vars + 1u, sizeof *im->var_address);
         im->called_by_address = calloc(m->n_functions + 1u, sizeof *im->called_by_address);
         im->lock = malloc(sizeof(pthread_mutex_t));
@@ -73,7 +89,7 @@ enum status emu_image_create(struct emu_image **out, struct ptx_module *m, struc
         return error_set(err, ST_OUT_OF_MEMORY, "the host has no memory left for module %s", m->name);
     }
     enum status st = place_all(im, place, user, err);
-    for (uint32_t i = 0; i < m->n_vars && !st; i++) st = initialise(im, i, err);
+    for (uint32_t i = 0; i < m->n_vars && !st; i++) st = initialise(im, &m->vars[i], im->var_address[i], err);
     if (st) {
         emu_image_free(im);
         return st;
@@ -88,6 +104,7 @@ void emu_image_free(struct emu_image *im)
     for (size_t i = 0; i < im->kernels.cap; i++)
         if (im->kernels.slots[i].value) kernel_free((struct emu_kernel *)im->kernels.slots[i].value);
     map_free(&im->kernels);
+    map_free(&im->body_variables);
     if (im->lock) pthread_mutex_destroy(im->lock);
     free(im->lock);
     free(im->var_address);

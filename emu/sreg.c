@@ -49,6 +49,14 @@ static uint32_t in_cluster(const struct emu_cta *cta, const struct emu_launch *l
     return inside ? cta->ctaid[c] % n : cta->ctaid[c] / n;
 }
 
+/* Shared memory is given out in units; from sm_80 the system keeps some of its own. (PTX ISA: %total_smem_size, %aggr_smem_size) */
+enum { SHARED_UNIT = 128, SHARED_UNIT_SM7 = 256, RESERVED_SHARED = 1024 };
+static uint32_t shared_units(const struct emu_grid *g)
+{
+    uint32_t unit = g->launch.sm < 80 ? SHARED_UNIT_SM7 : SHARED_UNIT;
+    return (g->shared_bytes + unit - 1) / unit * unit;
+}
+
 static uint64_t warp_value(enum ptx_sreg s, const struct warp *w, const struct emu_grid *g, unsigned c)
 {
     const struct emu_launch *l = &g->launch;
@@ -75,7 +83,8 @@ static uint64_t warp_value(enum ptx_sreg s, const struct warp *w, const struct e
     case PTX_SREG_SMID: return w->cta->smid;
     case PTX_SREG_NSMID: return l->n_sm ? l->n_sm : 1;
     case PTX_SREG_GRIDID: return l->grid_id;
-    case PTX_SREG_TOTAL_SMEM_SIZE: case PTX_SREG_AGGR_SMEM_SIZE: return g->shared_bytes;
+    case PTX_SREG_TOTAL_SMEM_SIZE: return shared_units(g);
+    case PTX_SREG_AGGR_SMEM_SIZE: return shared_units(g) + (l->sm >= 80 ? RESERVED_SHARED : 0);
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return l->dynamic_shared_bytes;
     default: return 0;                         /* %pm counters, reserved shared memory (none), %current_graph_exec (no graph) */
     }

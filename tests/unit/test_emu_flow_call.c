@@ -35,6 +35,24 @@ START_TEST(struct_parameter)
 }
 END_TEST
 
+/* A parameter whose address is taken lies in local memory; loads by its address, plain and generic, and by its name agree. In recursion each
+ * activation has its own. */
+static uint32_t v_address(uint32_t t) { uint32_t w[4] = { t, t + 1, 7, 9 }; return w[t % 4] * 3 + 2 * w[t % 4] * 3; }
+START_TEST(address_of_a_parameter)
+{
+    variant(_i);
+    expect(PTX_HEAD ".func (.param .b32 r) f(.param .align 8 .b8 s[16], .param .b32 i, .param .b32 n)\n{ .reg .pred %p<2>; .reg .b32 %r<16>; .reg .b64 %rd<9>;"
+           "mov.b64 %rd1, s; ld.param.u32 %r1, [i]; ld.param.u32 %r9, [n]; mov.u32 %r8, 0; mul.wide.u32 %rd2, %r1, 4; setp.eq.u32 %p1, %r9, 0; @%p1 bra OUT;"
+           "{ .param .align 8 .b8 a[16]; .param .b32 b; .param .b32 c; .param .b32 d; ld.param.v2.u32 {%r2, %r3}, [s]; ld.param.v2.u32 {%r4, %r5}, [s+8];"
+           "add.u32 %r2, %r2, %r2; add.u32 %r3, %r3, %r3; add.u32 %r4, %r4, %r4; add.u32 %r5, %r5, %r5; sub.u32 %r9, %r9, 1;"
+           "st.param.v2.b32 [a], {%r2, %r3}; st.param.v2.b32 [a+8], {%r4, %r5}; st.param.b32 [b], %r1; st.param.b32 [c], %r9; call (d), f, (a, b, c); ld.param.b32 %r8, [d]; }"
+           "OUT: add.u64 %rd3, %rd1, %rd2; ld.param.u32 %r6, [%rd3]; cvta.param.u64 %rd4, %rd3; ld.u32 %r7, [%rd4]; add.u32 %r8, %r8, %r6; add.u32 %r8, %r8, %r7;"
+           "mov.b64 %rd5, s+4; sub.u64 %rd5, %rd5, 4; add.u64 %rd5, %rd5, %rd2; ld.param.u32 %r6, [%rd5]; add.u32 %r8, %r8, %r6; st.param.b32 [r], %r8; ret; }\n"
+           ENTRY "and.b32 %r2, %r9, 3; add.u32 %r3, %r9, 1; { .param .align 8 .b8 a[16]; .param .b32 b; .param .b32 c; .param .b32 d; st.param.v2.b32 [a], {%r9, %r3}; mov.u32 %r4, 7; mov.u32 %r5, 9;"
+           "st.param.v2.b32 [a+8], {%r4, %r5}; mov.u32 %r6, 1; st.param.b32 [b], %r2; st.param.b32 [c], %r6; call (d), f, (a, b, c); ld.param.b32 %r1, [d]; }" END, 32, v_address);
+}
+END_TEST
+
 static uint32_t v_returns(uint32_t t) { return (t < 10 ? 100u : t < 20 ? 200u : 300u) + t; }
 START_TEST(returns_from_several_places)
 {
@@ -162,6 +180,7 @@ Suite *call_suite(void)
     TCase *t = tcase_create("call");
     tcase_add_checked_fixture(t, run_setup, run_teardown);
     tcase_add_loop_test(t, struct_parameter, 0, VARIANTS);
+    tcase_add_loop_test(t, address_of_a_parameter, 0, VARIANTS);
     tcase_add_loop_test(t, returns_from_several_places, 0, VARIANTS);
     tcase_add_loop_test(t, guarded_call_and_registers_as_parameters, 0, VARIANTS);
     tcase_add_loop_test(t, exit_inside_a_function, 0, VARIANTS);

@@ -218,6 +218,43 @@ START_TEST(an_assertion_stops_the_kernel)
 }
 END_TEST
 
+/* Variables of a body are placed once, and keep what was stored from launch to launch. */
+START_TEST(variables_inside_a_body)
+{
+    kernel("", ".const .align 4 .u32 c[3] = {1, 2, 4}; .global .align 4 .u32 g[2] = {7, 8};\n"
+               "ld.const.u32 %r5, [c+8]; ld.global.u32 %r6, [g+4]; mov.u64 %rd3, g; ld.global.u32 %r7, [%rd3]; add.u32 %r5, %r5, %r6; mad.lo.u32 %r5, %r7, 100, %r5;\n"
+               "{ .global .u32 g; ld.global.u32 %r6, [g]; add.u32 %r5, %r5, %r6; st.global.u32 [g], 1000; }\nst.global.u32 [%rd1], %r5;");
+    run_done("k");
+    ck_assert_uint_eq(run.out[0], 712);
+    run_done("k");
+    ck_assert_uint_eq(run.out[0], 1712);
+}
+END_TEST
+
+/* Dynamic arrays of several names begin at one place, behind the static ones and aligned for the strictest. */
+START_TEST(shared_arrays_and_their_sizes)
+{
+    run.launch.dynamic_shared_bytes = 100;
+    kernel(".shared .align 1 .b8 s1[5]; .extern .shared .align 32 .b8 d1[]; .extern .shared .align 4 .b32 d2[]; .extern .shared .align 8 .f64 d3[];",
+           ".shared .align 2 .b16 inner[3]; mov.u32 %r5, s1; st.global.u32 [%rd1], %r5; mov.u32 %r5, inner; st.global.u32 [%rd1+4], %r5; mov.u32 %r5, d1; st.global.u32 [%rd1+8], %r5;\n"
+           "mov.u32 %r5, d2; st.global.u32 [%rd1+12], %r5; mov.u32 %r5, d3; st.global.u32 [%rd1+16], %r5; mov.u32 %r5, %dynamic_smem_size; st.global.u32 [%rd1+20], %r5;\n"
+           "mov.u32 %r5, %total_smem_size; st.global.u32 [%rd1+24], %r5;");
+    run_done("k");
+    const uint32_t at[] = { 0, 6, 32, 32, 32, 100, 256 };
+    for (unsigned i = 0; i < sizeof at / sizeof at[0]; i++) ck_assert_msg(run.out[i] == at[i], "value %u is %u, not %u", i, run.out[i], at[i]);
+}
+END_TEST
+
+START_TEST(narrow_addresses_of_constants_are_refused)
+{
+    uint64_t out = (uint64_t)(uintptr_t)run.out;
+    kernel(".const .u32 c[2] = {1, 2};", "mov.u32 %r5, c; ld.const.u32 %r6, [%r5]; st.global.u32 [%rd1], %r6;");
+    ck_assert_int_eq(run_kernel("k", &out, 1), EMU_FAULT);
+    const struct emu_fault *f = emu_worker_fault(run.worker);
+    ck_assert_msg(f->status == ST_NOT_SUPPORTED && strstr(f->report, "32-bit address of constant memory"), "%s", f->report);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("emu_mem_ptx");
@@ -234,6 +271,9 @@ int main(void)
     tcase_add_test(t, lanes_that_do_not_execute_do_not_fault);
     tcase_add_test(t, builtins);
     tcase_add_test(t, an_assertion_stops_the_kernel);
+    tcase_add_test(t, variables_inside_a_body);
+    tcase_add_test(t, shared_arrays_and_their_sizes);
+    tcase_add_test(t, narrow_addresses_of_constants_are_refused);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_ENV);
