@@ -280,6 +280,7 @@ static uint32_t source_sreg(struct decoder *d, const struct ptx_operand *o, unsi
         struct const_desc k = { .kind = CONST_SREG, .sreg = (uint16_t)s, .component = o->component };
         return read_at_width(d, decode_const_row(d, &k, have), have, width);
     }
+    if (sreg_is_clock(s)) decode_says_ordered(d);      /* what it reads must not depend on how blocks are spread over threads */
     uint32_t r = decode_scratch(d, have);
     handler h = have == 8 ? run_sreg8 : run_sreg4;
     struct insn *in = emit(d, h, h, false);

@@ -85,7 +85,7 @@ struct emu_kernel_facts {
     bool can_wait;                             /* has what a spin can wait on: atomics, volatile/relaxed/acquire loads, nanosleep */
     bool ordered;                              /* CTAs must run on one host thread for a result that does not depend on threads:
                                                   atomics whose result is used or whose operation does not commute (float add, exch, cas),
-                                                  device malloc, printf, strong loads and stores */
+                                                  device malloc, printf, strong loads and stores, %clock */
 };
 void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out);
 
@@ -122,6 +122,9 @@ struct emu_cta;
 enum status emu_grid_create(struct emu_grid **out, struct emu_kernel *k, const struct emu_launch *launch, struct error *err) MUST_CHECK;
 void emu_grid_free(struct emu_grid *g);
 uint64_t emu_grid_ctas(const struct emu_grid *g);
+/* %clock of the grid shows `now`, and from here on one more for each warp instruction that w runs. A kernel that reads it is `ordered`: whoever runs
+ * its CTAs on one worker, and says here how many instructions the device ran before, gets the same values in every run. Between calls of emu_cta_run. */
+void emu_grid_set_clock(struct emu_grid *g, struct emu_worker *w, uint64_t now);
 
 enum status emu_worker_create(struct emu_worker **out, struct error *err) MUST_CHECK;     /* keeps scratch and recycled CTA memory */
 void emu_worker_free(struct emu_worker *w);

@@ -108,7 +108,7 @@ struct ctx {                                   /* one per worker */
     const void *sites_kernel;                  /* whose sites they are */
 };
 
-/* One launch: emu/grid.c. Immutable once made, but for the lazily decoded callees of its kernel. */
+/* One launch: emu/grid.c. Immutable once made, but for the lazily decoded callees of its kernel and the clock. */
 struct emu_grid {
     struct emu_kernel *kernel;
     const struct code *code;                   /* of the entry function */
@@ -119,6 +119,7 @@ struct emu_grid {
     uint32_t shared_bytes;                     /* static, rounded up, and dynamic */
     uint32_t static_shared_bytes;
     uint32_t local_stride;                     /* bytes of local memory per thread, stack included */
+    uint64_t clock_offset;                     /* %clock less the worker's count of warp instructions */
 };
 
 struct cta_barrier { uint32_t arrived, need /* 0: all live threads */, popc; bool all, any; };

@@ -118,6 +118,7 @@ struct call_site {
 /* sreg.c: writes the constant rows fills[first .. n) of the frame. */
 void fill_rows(const struct code *code, uint32_t first, char *frame, const struct warp *w, const struct emu_grid *g, uint32_t local_sp);
 bool sreg_is_constant(enum ptx_sreg s);        /* false: read by a record each time (clocks, counters) */
+bool sreg_is_clock(enum ptx_sreg s);           /* counts instructions, unlike %globaltimer */
 bool sreg_is_cta(enum ptx_sreg s);             /* differs between the CTAs of a launch */
 uint64_t sreg_volatile(enum ptx_sreg s, struct ctx *c, const struct warp *w);
 

@@ -17,6 +17,7 @@ static const uint8_t scopes[PTX_SREG_COUNT] = {                    /* all others
 };
 
 bool sreg_is_constant(enum ptx_sreg s) { return scopes[s] != SCOPE_VOLATILE; }
+bool sreg_is_clock(enum ptx_sreg s) { return s == PTX_SREG_CLOCK || s == PTX_SREG_CLOCK_HI || s == PTX_SREG_CLOCK64; }
 bool sreg_is_cta(enum ptx_sreg s) { return scopes[s] == SCOPE_CTA; }
 
 static uint32_t tid(const struct warp *w, const struct emu_grid *g, unsigned component, uint32_t lane)
@@ -90,7 +91,7 @@ static uint64_t warp_value(enum ptx_sreg s, const struct warp *w, const struct e
     }
 }
 
-/* The clock ticks once a warp instruction of this worker. Many readings with next to nothing in between are a loop that waits for
+/* The clock ticks once a warp instruction of this worker, from where emu_grid_set_clock put it. Many readings with next to nothing in between are a loop that waits for
  * the clock: then it runs ahead, faster and faster, so that a wait of milliseconds at the GPU's rate ends soon. Loops that time something
  * seldom read it so often, and see the plain clock. */
 static uint64_t clock_now(struct ctx *c)
@@ -101,7 +102,15 @@ static uint64_t clock_now(struct ctx *c)
     k->read_at = c->warp_insns;
     uint64_t step = ++k->readings / PLAIN;
     k->ahead += step < FASTEST ? step : FASTEST;
-    return c->warp_insns + k->ahead;
+    return c->grid->clock_offset + c->warp_insns + k->ahead;
+}
+
+void emu_grid_set_clock(struct emu_grid *g, struct emu_worker *w, uint64_t now)
+{
+    struct emu_counters n;
+    emu_worker_counters(w, &n);
+    g->clock_offset = now - n.warp_insns;
+    worker_clock((struct ctx *)(void *)w)->readings = 0;
 }
 
 uint64_t sreg_volatile(enum ptx_sreg s, struct ctx *c, const struct warp *w)

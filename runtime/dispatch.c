@@ -44,6 +44,7 @@ struct grid_run {
     VEC(struct resident) residents;
     struct allocation *workspace;              /* cooperative launches */
     uint64_t started_ns, spent_ns;
+    uint64_t clock_from;                       /* device_clock when it began */
     atomic_uint_fast64_t thread_insns, warp_insns;
 };
 
@@ -57,6 +58,7 @@ static struct grid_run *shared_run;
 static atomic_bool quitting;
 static struct grid_run *free_runs;
 static uint64_t next_grid_id;
+static uint64_t device_clock;                  /* warp instructions of all grids that ended: where %clock goes on */
 
 void dispatch_quit(void) { atomic_store(&quitting, true); }
 
@@ -246,6 +248,8 @@ static void work(struct grid_run *r, struct worker *w)
 {
     struct emu_counters before, after;
     emu_worker_counters(w->emu, &before);
+    if (r->ordered)
+        emu_grid_set_clock(r->grid, w->emu, r->clock_from + atomic_load(&r->warp_insns));
     if (r->waits)
         work_waiting(r, w);
     else
@@ -398,6 +402,7 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     r->fault.status = ST_OK;
     r->started_ns = now_ns();
     r->spent_ns = 0;
+    r->clock_from = device_clock;
 }
 
 enum status grid_begin(struct op *op, struct error *err)
@@ -457,6 +462,7 @@ void grid_end(struct op *op)
         emu_cta_free(r->residents.at[i].cta, workers[0].emu);
     r->residents.n = 0;
     emu_grid_free(r->grid);
+    device_clock += atomic_load(&r->warp_insns);
     summary_kernel(&(struct emu_counters){.thread_insns = atomic_load(&r->thread_insns), .warp_insns = atomic_load(&r->warp_insns), .ctas = atomic_load(&r->done)}, r->spent_ns);
     run_free(r);
 }
