@@ -90,15 +90,16 @@ static enum status load_units(struct code *c, struct parts *p, const void *wrapp
 
 static enum status load_cubin(struct code *c, const void *image, size_t bytes, unsigned gpu, struct error *err)
 {
-    struct fatbin_pick pick = {.has_cubin = true};
     struct cubin cubin;
     enum status st = cubin_read(&cubin, image, bytes ? bytes : cubin_bytes(image), err);
     if (st != ST_OK)
         return st;
-    snprintf(pick.seen, sizeof pick.seen, "sm_%u cubin", cubin.arch);
-    pick.cubin.arch = cubin.arch;
+    unsigned arch = cubin.arch;
     cubin_free(&cubin);
-    return fatbin_no_ptx(&pick, c->name, gpu, err);
+    error_set(err, ST_NO_BINARY_FOR_GPU, "%s is a cubin for sm_%u, which holds no PTX; Heddle executes PTX, not machine code", c->name, arch);
+    error_hint(err, "a file from nvcc: build it with -ptx or -fatbin instead of -cubin; NVRTC: compile for --gpu-architecture=compute_%u and load what "
+               "nvrtcGetPTX gives", arch < gpu ? arch : gpu);
+    return ST_NO_BINARY_FOR_GPU;
 }
 
 static enum status load_linked(struct code *c, struct parts *p, const char *image, size_t bytes, struct error *err)
