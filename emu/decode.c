@@ -1,5 +1,6 @@
 /* The driver of decoding: operands to rows, instructions to records, labels to distances. */
 #include "emu/decoder.h"
+#include "emu/mem.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -428,6 +429,25 @@ static const struct insn *run_nothing(const struct insn *in, struct warp *w, str
     return in + 1;
 }
 
+uint32_t decode_shape(const struct decoder *d, int32_t reg)
+{
+    const struct reg_info *r = &d->regs[reg];
+    while (r->alias.kind == ALIAS_REG) r = &d->regs[r->alias.reg];
+    return r->shape;
+}
+
+static void emit_shape(void *user, int32_t reg, bool write)
+{
+    struct decoder *d = user;
+    const struct reg_info *r = &d->regs[reg];
+    if (!write || !r->shape) return;
+    struct mem_handlers h = mem_shape_handlers(r->width);
+    struct insn *in = decode_emit(d, h.full, h.masked);
+    if (!in) return;
+    in->d = r->shape;
+    in->a = r->row;
+}
+
 static void decode_one(struct decoder *d, const struct ptx_insn *in)
 {
     size_t before = d->out.n, posts = d->posts.n;
@@ -444,6 +464,7 @@ static void decode_one(struct decoder *d, const struct ptx_insn *in)
         decode_convert(d, p.row, p.width, p.from, p.from_width, p.sign);
     }
     d->posts.n = posts;
+    if (!d->refused) ptx_insn_regs(d->f, in, emit_shape, d);
     if (d->refused && !st) {                   /* whatever was emitted for it would be wrong */
         d->out.n = before;
         d->charge = charge;

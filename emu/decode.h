@@ -30,6 +30,7 @@ const struct ptx_function *decode_function(const struct decoder *d);
 const struct ptx_module *decode_module(const struct decoder *d);
 /* Address of a symbol as its own space sees it: global/const: the device address; shared: offset in the CTA's shared memory; local: offset in the activation's local memory. */
 uint64_t decode_symbol(struct decoder *d, int32_t sym);
+uint32_t decode_shape(const struct decoder *d, int32_t reg);       /* frame offset of the struct mem_shape of an address register; 0: none */
 uint16_t decode_site(struct decoder *d);                           /* a fresh range-cache entry for a memory record */
 void *decode_aux(struct decoder *d, size_t bytes);                 /* memory that lives as long as the code */
 /* Facts that a decode function states about the kernel: see emu_kernel_facts. */

@@ -57,6 +57,7 @@ struct mem_address decode_mem_address(struct decoder *d, const struct ptx_operan
         bool narrow = decode_reg_width(d, o->index) <= 4 && (a.space == MEM_SHARED || a.space == MEM_LOCAL);
         a.form = narrow ? MEM_ROW32 : MEM_ROW64;
         a.row = decode_source(d, &reg, narrow ? PTX_U32 : PTX_U64, narrow ? 4 : 8);
+        a.shape = decode_reg_width(d, o->index) == (narrow ? 4 : 8) ? decode_shape(d, o->index) : 0;
     } else if (o->sym >= 0) {
         const struct ptx_var *v = a.space == MEM_PARAM ? ptx_symbol_var(decode_module(d), decode_function(d), o->sym) : NULL;
         a.offset += v ? (int64_t)v->offset : (int64_t)decode_symbol(d, o->sym);
@@ -88,6 +89,8 @@ static unsigned log2_of(unsigned n) { return n >= 8 ? 3 : n >> 1; }
 
 static enum status emit(struct decoder *d, const struct mem_address *a, uint32_t extra, const uint32_t rows[8])
 {
+    if (a->shape && !(extra & MEM_WIDE))
+        extra |= MEM_KNOWN;
     struct mem_handlers h = mem_handlers_of(extra);
     struct mem_wide *wide = NULL;
     if (extra & MEM_WIDE) {
@@ -108,6 +111,7 @@ static enum status emit(struct decoder *d, const struct mem_address *a, uint32_t
     r->target = rows[3];
     r->extra = extra;
     r->site = site;
+    r->charge = (uint16_t)(a->shape / 64);
     return ST_OK;
 }
 

@@ -5,7 +5,8 @@
 #include "emu/mem.h"
 
 /* An address operand: fields for a record. */
-struct mem_address { enum mem_space space; enum mem_form form; uint32_t row; int64_t offset; bool read_only; };
+struct mem_address { enum mem_space space; enum mem_form form; uint32_t row; int64_t offset; bool read_only;
+                     uint32_t shape; /* frame offset of the row's struct mem_shape, 0 = none */ };
 /* named: the space that the instruction names, or GENERIC. */
 struct mem_address decode_mem_address(struct decoder *d, const struct ptx_operand *o, enum ptx_space named);
 

@@ -12,6 +12,11 @@
 
 #include "emu/decoder.h"
 
+enum {
+    SHAPE_USES = 2,                            /* accesses through one register that make it worth knowing the shape of its row */
+    SHAPE_FRAME = 64 * UINT16_MAX              /* shapes lie below, so that a record can name them */
+};
+
 struct scan { struct decoder *d; uint32_t at; };
 
 static void scan_reg(void *user, int32_t reg, bool write)
@@ -233,6 +238,24 @@ static enum status share_rows(struct decoder *d, struct error *err)
     return ST_OK;
 }
 
+/* ---- shapes: see struct mem_shape ---------------------------------------------------------------------------------------- */
+
+static void give_shapes(struct decoder *d)
+{
+    for (uint32_t i = 0; i < d->f->n_insns; i++) {
+        const struct ptx_insn *in = &d->f->insns[i];
+        if (in->op != PTX_OP_LD && in->op != PTX_OP_ST) continue;
+        const struct ptx_operand *o = &in->operands[in->op == PTX_OP_LD];
+        if (o->kind != PTX_OPERAND_MEM || o->index < 0 || in->space == PTX_SPACE_LOCAL || in->space == PTX_SPACE_PARAM) continue;
+        struct reg_info *r = &d->regs[o->index];
+        while (r->alias.kind == ALIAS_REG) r = &d->regs[r->alias.reg];
+        if (!needs_row(r) || (r->width != 8 && (r->width != 4 || in->space != PTX_SPACE_SHARED))) continue;
+        if (++r->n_bases != SHAPE_USES || d->frame_end >= SHAPE_FRAME) continue;
+        r->shape = d->frame_end;
+        d->frame_end += 64;
+    }
+}
+
 /* ---- variables: words of parameters, places in local memory ---------------------------------------------------------- */
 
 static uint32_t var_words(const struct ptx_var *v) { return (uint32_t)((v->bytes + 3) / 4); }
@@ -333,5 +356,7 @@ enum status decode_rows(struct decoder *d, struct error *err)
     if (st) return st;
     if (!d->k->image->keep_copies) fold_copies(d, &live);
     widen_ranges(d, &live);
-    return share_rows(d, err);
+    st = share_rows(d, err);
+    if (!st) give_shapes(d);
+    return st;
 }

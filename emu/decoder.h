@@ -27,6 +27,7 @@ struct reg_info {
     uint8_t width;                             /* bytes per lane, 0 = predicate */
     uint32_t lo, hi;                           /* instructions between which the row is taken; lo > hi: never */
     uint32_t row;
+    uint32_t n_bases, shape;                   /* accesses that have it as base; frame offset of its struct mem_shape, 0 = none */
     struct alias alias;
 };
 

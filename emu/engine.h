@@ -31,7 +31,8 @@ struct insn {                                  /* one record: a cache line */
     uint32_t target;                           /* record index of a branch target; otherwise the handler's own */
     uint32_t ptx;                              /* index of the PTX instruction in the function */
     uint16_t site;                             /* memory: index of the worker's range cache entry */
-    uint16_t charge;                           /* control records: PTX instructions since the last control record, this one included */
+    uint16_t charge;                           /* control records: PTX instructions since the last control record, this one included;
+                                                  memory records: offset / 64 of the address's struct mem_shape, 0 = none */
     uint32_t extra;                            /* the handler's own */
 };
 _Static_assert(sizeof(struct insn) <= 72, "records should stay near a cache line");

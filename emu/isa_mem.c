@@ -336,11 +336,9 @@ INLINE bool locate(const struct warp *w, const struct insn *in, const struct win
 }
 
 /* Groups of 8 lanes, each side by side or the same: what the threads of a 16 x 16 or 8 x 8 block do all the time. False: nothing was done. */
-enum { GROUP = 8 };
-
-typedef uint16_t group16 __attribute__((vector_size(2 * GROUP), aligned(2), may_alias));
-typedef uint32_t group32 __attribute__((vector_size(4 * GROUP), aligned(4), may_alias));
-typedef uint64_t group64 __attribute__((vector_size(8 * GROUP), aligned(8), may_alias));
+typedef uint16_t group16 __attribute__((vector_size(2 * SHAPE_GROUP), aligned(2), may_alias));
+typedef uint32_t group32 __attribute__((vector_size(4 * SHAPE_GROUP), aligned(4), may_alias));
+typedef uint64_t group64 __attribute__((vector_size(8 * SHAPE_GROUP), aligned(8), may_alias));
 
 INLINE void copy_group(void *to, const void *from, unsigned kind)
 {
@@ -364,19 +362,19 @@ INLINE void spread_group(void *to, const void *from, unsigned kind)
 
 INLINE bool move_groups(struct warp *w, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned kind, bool store)
 {
-    enum shape shape[WARP_SIZE / GROUP];
-    char *at[WARP_SIZE / GROUP], *r = row(w, in->d);
+    enum shape shape[WARP_SIZE / SHAPE_GROUP];
+    char *at[WARP_SIZE / SHAPE_GROUP], *r = row(w, in->d);
     unsigned bytes = mem_kind_bytes(kind);
-    for (uint32_t g = 0; g < WARP_SIZE / GROUP; g++) {
-        shape[g] = shape_of(w, in, form, bytes, g * GROUP, GROUP);
-        uint64_t x = address_of(w, in, space, form, g * GROUP);
-        if (shape[g] == SHAPE_ANY || (x & (bytes - 1)) || !holds(o, x, shape[g] == SHAPE_DENSE ? (uint64_t)bytes * GROUP : bytes))
+    for (uint32_t g = 0; g < WARP_SIZE / SHAPE_GROUP; g++) {
+        shape[g] = shape_of(w, in, form, bytes, g * SHAPE_GROUP, SHAPE_GROUP);
+        uint64_t x = address_of(w, in, space, form, g * SHAPE_GROUP);
+        if (shape[g] == SHAPE_ANY || (x & (bytes - 1)) || !holds(o, x, shape[g] == SHAPE_DENSE ? (uint64_t)bytes * SHAPE_GROUP : bytes))
             return false;
         at[g] = pointer(o, x, 0);
     }
-    for (uint32_t g = 0; g < WARP_SIZE / GROUP; g++, r += GROUP * mem_row_bytes(kind)) {
+    for (uint32_t g = 0; g < WARP_SIZE / SHAPE_GROUP; g++, r += SHAPE_GROUP * mem_row_bytes(kind)) {
         if (store && shape[g] == SHAPE_SAME)
-            put(at[g], 0, r, GROUP - 1, kind);
+            put(at[g], 0, r, SHAPE_GROUP - 1, kind);
         else if (shape[g] == SHAPE_DENSE)
             copy_group(store ? at[g] : r, store ? r : at[g], kind);
         else
@@ -447,6 +445,111 @@ INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct
     return in + 1;
 }
 
+/* ---- addresses whose shape is known ---------------------------------------------------------------------------------- */
+
+INLINE bool affine_group(const struct warp *w, const struct insn *in, unsigned form, uint32_t lane, uint64_t step)
+{
+    return form == MEM_ROW32 ? affine32((const uint32_t *)row(w, in->a) + lane, (uint32_t)step, SHAPE_GROUP)
+                             : affine64((const uint64_t *)row(w, in->a) + lane, step, SHAPE_GROUP);
+}
+
+INLINE const struct insn *shape_full(const struct insn *in, struct warp *w, unsigned form)
+{
+    enum { STEPS = 16 };                       /* no access is wider */
+    struct mem_shape *s = row(w, in->d);
+    const uint32_t *r32 = row(w, in->a);
+    const uint64_t *r64 = row(w, in->a);
+    uint64_t first[4], lo = UINT64_MAX, hi = 0, bits = 0;
+    uint64_t step = form == MEM_ROW32 ? r32[1] - r32[0] : r64[1] - r64[0];
+    bool whole = true;
+    s->kind = SHAPE_UNKNOWN;
+    if (step > STEPS)
+        return in + 1;
+    for (uint32_t g = 0; g < 4; g++) {
+        uint32_t l = g * SHAPE_GROUP;
+        if (!affine_group(w, in, form, l, step))
+            return in + 1;
+        first[g] = form == MEM_ROW32 ? r32[l] : r64[l];
+        lo = first[g] < lo ? first[g] : lo;
+        hi = first[g] > hi ? first[g] : hi;
+        bits |= first[g];
+        whole &= first[g] == first[0] + step * l;
+    }
+    if (hi - lo > INT32_MAX)
+        return in + 1;
+    for (uint32_t g = 0; g < 4; g++)
+        s->at[g] = (uint32_t)(first[g] - lo);
+    s->lo = lo;
+    s->span = (uint32_t)(hi - lo + step * (SHAPE_GROUP - 1));
+    s->bits = (uint32_t)bits;
+    s->step = (uint32_t)step;
+    s->kind = whole ? SHAPE_WHOLE : SHAPE_GROUPS;
+    return in + 1;
+}
+
+INLINE const struct insn *shape_masked(const struct insn *in, struct warp *w, unsigned form)
+{
+    uint32_t mask = insn_mask(in, w);
+    if (mask == FULL_MASK)
+        return shape_full(in, w, form);
+    if (mask)
+        ((struct mem_shape *)row(w, in->d))->kind = SHAPE_UNKNOWN;
+    return in + 1;
+}
+
+/* Four groups of 8 lanes; p: where the lowest address is. */
+INLINE void move_known(const struct mem_shape *s, char *p, char *r, unsigned kind, bool dense, bool store)
+{
+    unsigned row_bytes = mem_row_bytes(kind) * SHAPE_GROUP;
+    for (uint32_t g = 0; g < 4; g++, r += row_bytes)
+        if (dense)
+            copy_group(store ? p + s->at[g] : r, store ? r : p + s->at[g], kind);
+        else if (store)                        /* the highest lane wins */
+            put(p + s->at[g], 0, r, SHAPE_GROUP - 1, kind);
+        else
+            spread_group(r, p + s->at[g], kind);
+}
+
+INLINE void move_known_vector(char *const rows[4], char *p, unsigned kind, unsigned vec, bool dense, bool store)
+{
+    if (dense && store)
+        put_dense(rows, p, kind, vec);
+    else if (dense)
+        get_dense(rows, p, kind, vec);
+    else if (!store)
+        get_same(rows, p, kind, vec);
+    else
+        for (unsigned v = 0; v < vec; v++)
+            put(p, v, rows[v], WARP_SIZE - 1, kind);
+}
+
+INLINE const struct insn *run_known(const struct insn *in, struct warp *w, struct ctx *c, handler any, unsigned space, unsigned kind, unsigned vec,
+                                    bool store)
+{
+    unsigned bytes = mem_kind_bytes(kind) * vec;
+    const struct mem_shape *s = row(w, in->charge * 64u);
+    struct window o = window_of(w, c, in, space, store);
+    uint64_t lo = s->lo + in->imm;
+    if (space != MEM_GLOBAL)
+        lo = (uint32_t)lo;
+    if (UNLIKELY(c->event != NULL || s->kind < (vec == 1 ? SHAPE_GROUPS : SHAPE_WHOLE) || (s->step != bytes && s->step != 0)))
+        return any(in, w, c);
+    if (UNLIKELY(!holds(&o, lo, (uint64_t)s->span + bytes) || ((s->bits | in->imm) & (bytes - 1))))
+        return mem_lanes(in, w, c);
+    char *p = pointer(&o, lo, 0);
+    bool dense = s->step != 0;
+    if (vec == 1 && dense) {
+        move_known(s, p, row(w, in->d), kind, true, store);
+    } else if (vec == 1) {
+        move_known(s, p, row(w, in->d), kind, false, store);
+    } else {
+        char *rows[4];
+        rows_of(w, in, vec, rows);
+        move_known_vector(rows, p, kind, vec, dense, store);
+    }
+    return in + 1;
+}
+
 /* Fixed addresses in some lanes: local and shared variables under a guard. */
 INLINE bool locate_fixed(const struct warp *w, const struct insn *in, const struct window *o, unsigned space, unsigned bytes, char *at[WARP_SIZE])
 {
@@ -508,5 +611,25 @@ ALL(DEFINE)
 
 #define ENTRY(s, sp, f, k, v, lv) \
     [s][sp][f][k][lv] = { full_##s##_##sp##_##f##_##k##_##v, masked_##s##_##sp##_##f##_##k##_##v },
+#define KNOWN_SPACES(X, s) \
+    KNOWN(X, s, MEM_GLOBAL, MEM_ROW64) KNOWN(X, s, MEM_SHARED, MEM_ROW64) KNOWN(X, s, MEM_SHARED, MEM_ROW32)
+#define KNOWN(X, s, sp, f) X(s, sp, f, MEM_16, 1, 0) X(s, sp, f, MEM_32, 1, 0) X(s, sp, f, MEM_64, 1, 0) VECTORS(X, s, sp, f)
+#define DEFINE_KNOWN(s, sp, f, k, v, lv)                                                                                 \
+    static const struct insn *known_##s##_##sp##_##f##_##k##_##v(ARGS)                                                   \
+    { return run_known(in, w, c, full_##s##_##sp##_##f##_##k##_##v, sp, k, v, s); }
+KNOWN_SPACES(DEFINE_KNOWN, 0) KNOWN_SPACES(DEFINE_KNOWN, 1)
+
+#define ENTRY_KNOWN(s, sp, f, k, v, lv) \
+    [s][sp][f][k][lv] = { known_##s##_##sp##_##f##_##k##_##v, masked_##s##_##sp##_##f##_##k##_##v },
+extern const mem_known_table PASTE(mem_known, LANE_ISA);
+const mem_known_table PASTE(mem_known, LANE_ISA) = { KNOWN_SPACES(ENTRY_KNOWN, 0) KNOWN_SPACES(ENTRY_KNOWN, 1) };
+
+static const struct insn *shape32_full(ARGS) { (void)c; return shape_full(in, w, MEM_ROW32); }
+static const struct insn *shape32_masked(ARGS) { (void)c; return shape_masked(in, w, MEM_ROW32); }
+static const struct insn *shape64_full(ARGS) { (void)c; return shape_full(in, w, MEM_ROW64); }
+static const struct insn *shape64_masked(ARGS) { (void)c; return shape_masked(in, w, MEM_ROW64); }
+extern const struct mem_handlers PASTE(mem_shape, LANE_ISA)[2];
+const struct mem_handlers PASTE(mem_shape, LANE_ISA)[2] = { { shape32_full, shape32_masked }, { shape64_full, shape64_masked } };
+
 extern const mem_table PASTE(mem_table, LANE_ISA);
 const mem_table PASTE(mem_table, LANE_ISA) = { ALL(ENTRY) };

@@ -309,6 +309,7 @@ const struct insn *mem_param(const struct insn *in, struct warp *w, struct ctx *
 struct mem_handlers mem_handlers_of(uint32_t extra)
 {
     static const mem_table *const tables[] = { &mem_table_base, &mem_table_avx2, &mem_table_avx512 };
+    static const mem_known_table *const known[] = { &mem_known_base, &mem_known_avx2, &mem_known_avx512 };
     struct mem_handlers lanes = { mem_lanes, mem_lanes };
     unsigned space = MEM_SPACE(extra), logvec = MEM_LOGVEC(extra);
     if (space == MEM_PARAM && MEM_FORM(extra) == MEM_FIXED && !logvec)
@@ -319,6 +320,17 @@ struct mem_handlers mem_handlers_of(uint32_t extra)
         return lanes;
     if (space == MEM_GENERIC)                  /* no window is ever in a range cache, so the global handler misses and comes here */
         space = MEM_GLOBAL;
+    if (extra & MEM_KNOWN && space <= MEM_SHARED && MEM_FORM(extra) != MEM_FIXED) {
+        struct mem_handlers k = (*known[isa_level()])[(extra & MEM_STORE) != 0][space][MEM_FORM(extra)][MEM_KIND(extra)][logvec];
+        if (k.full)
+            return k;
+    }
     struct mem_handlers h = (*tables[isa_level()])[(extra & MEM_STORE) != 0][space][MEM_FORM(extra)][MEM_KIND(extra)][logvec];
     return h.full ? h : lanes;
+}
+
+struct mem_handlers mem_shape_handlers(unsigned width)
+{
+    static const struct mem_handlers *const tables[] = { mem_shape_base, mem_shape_avx2, mem_shape_avx512 };
+    return tables[isa_level()][width == 8];
 }

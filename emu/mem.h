@@ -27,8 +27,23 @@ enum { CLUSTER_SHIFT = 24 };
 #define MEM_STRONG    (1u << 11)               /* volatile, relaxed, acquire, release, mmio */
 #define MEM_ATOMIC    (1u << 12)
 #define MEM_WIDE      (1u << 13)               /* imm points at a struct mem_wide: .v8, and vector atomics */
+#define MEM_KNOWN     (1u << 14)               /* the address row has a struct mem_shape */
 #define MEM_EXTRA(kind, logvec, space, form, flags) \
     ((uint32_t)(kind) | (uint32_t)(logvec) << 3 | (uint32_t)(space) << 5 | (uint32_t)(form) << 8 | (uint32_t)(flags))
+
+/* What is known of a row of addresses: written behind every definition of a register that several accesses use as their base, so that they need not look
+ * at the row. Only ever true of a row that all 32 lanes wrote at once; a definition under a partial mask makes it SHAPE_UNKNOWN. 64 bytes of the frame. */
+enum { SHAPE_GROUP = 8 };                      /* lanes */
+enum shape_kind { SHAPE_UNKNOWN, SHAPE_GROUPS /* 4 groups of 8 lanes, each with its own start, one step */, SHAPE_WHOLE /* the step holds between groups too */ };
+struct mem_shape {
+    uint64_t lo;                               /* lowest address of the row */
+    uint32_t kind;                             /* enum shape_kind */
+    uint32_t span;                             /* highest address of the row - lo */
+    uint32_t bits;                             /* or of the groups' first addresses: their alignment */
+    uint32_t step;                             /* from lane to lane; 0: all the same */
+    uint32_t at[4];                            /* first address of each group - lo */
+};
+_Static_assert(sizeof(struct mem_shape) <= 64, "a shape has 64 bytes of the frame");
 
 struct mem_wide { int64_t offset; uint32_t rows[8], operands[8]; };
 
@@ -55,9 +70,15 @@ void mem_sites_flush(struct ctx *c);
 struct mem_handlers { handler full, masked; };
 /* The fast handlers for a load or store with these fields, or mem_lanes. */
 struct mem_handlers mem_handlers_of(uint32_t extra);
+struct mem_handlers mem_shape_handlers(unsigned width);    /* of the address row: 4 or 8 */
 
 /* Tables of emu/isa_mem.c, one per ISA level: [store][space 0..2][form][kind][log vector]; NULL where there is no fast handler. */
 typedef struct mem_handlers mem_table[2][3][3][MEM_KINDS][3];
 extern const mem_table mem_table_base, mem_table_avx2, mem_table_avx512;
+/* For addresses whose shape is known; spaces global and shared only. */
+typedef struct mem_handlers mem_known_table[2][2][2][MEM_KINDS][3];
+extern const mem_known_table mem_known_base, mem_known_avx2, mem_known_avx512;
+/* Writes the shape (d) of the address row (a): of 4-byte and of 8-byte rows. */
+extern const struct mem_handlers mem_shape_base[2], mem_shape_avx2[2], mem_shape_avx512[2];
 
 #endif

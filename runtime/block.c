@@ -13,7 +13,7 @@
 enum { SMALL_MIN_SHIFT = 9, SMALL_MAX_SHIFT = 19, SMALL_CLASSES = SMALL_MAX_SHIFT - SMALL_MIN_SHIFT + 1 };
 #define UNIT ((uint64_t)RT_GRANULARITY)
 #define RANGE_END (EMU_BASE + EMU_SPAN)
-#define HUGE_FROM (8 * UNIT)                   /* ask for huge pages from here: waste stays below an eighth */
+#define HUGE_FROM (1 * UNIT)                   /* ask for huge pages from here: waste stays below an eighth */
 
 struct small_class { VEC(uint64_t) used_before; uint64_t fresh, fresh_end; };
 static struct small_class small[SMALL_CLASSES];
