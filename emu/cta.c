@@ -121,7 +121,7 @@ static void cta_prepare(struct emu_cta *cta, struct emu_grid *g)
         char *frame = w->flow->base.frame;
         *(uint32_t *)(void *)(frame + FRAME_TRUE) = FULL_MASK;
         memcpy(frame + code->const_at, code->const_image, code->const_bytes);
-        fill_rows(code, 0, frame, w, g, 0);
+        fill_rows(code, frame, w, g, 0);
     }
     cta->grid_serial = g->serial;
 }
@@ -150,8 +150,8 @@ enum status emu_cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_w
         struct warp *w = &cta->warps[i];
         uint32_t left = g->threads - i * WARP_SIZE;
         flow_reset(w, g->code, left >= WARP_SIZE ? FULL_MASK : (1u << left) - 1);
-        fill_rows(g->code, g->code->first_cta_fill, w->frame, w, g, 0);
     }
+    fill_cta_rows(g->code, cta);
     return ST_OK;
 }
 

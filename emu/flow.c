@@ -249,7 +249,7 @@ struct activation *flow_call(struct warp *w, const struct code *code, const stru
     a->back = back;
     a->local_sp = local_top(f->act, w->mask) + CALL_LOCAL_BYTES;
     memcpy(a->frame + code->const_at, code->const_image, code->const_bytes);
-    fill_rows(code, 0, a->frame, w, w->cta->grid, a->local_sp);
+    fill_rows(code, a->frame, w, w->cta->grid, a->local_sp);
     enter(w, a);
     set_join(w, &a->join);
     return a;
@@ -352,8 +352,10 @@ void flow_reset(struct warp *w, const struct code *code, uint32_t mask)
     f->act = &f->base;
     f->join = NULL;
     f->base.code = code;
-    free(f->base.lane_top);
-    f->base.lane_top = NULL;
+    if (f->base.lane_top) {
+        free(f->base.lane_top);
+        f->base.lane_top = NULL;
+    }
     w->mask = mask;
     w->exited = ~mask;
     w->next = code->insns;

@@ -115,8 +115,9 @@ struct call_site {
     const char *name;
 };
 
-/* sreg.c: writes the constant rows fills[first .. n) of the frame. */
-void fill_rows(const struct code *code, uint32_t first, char *frame, const struct warp *w, const struct emu_grid *g, uint32_t local_sp);
+/* sreg.c: writes the constant rows of the frame that are known only now; and of all warps' frames, those that differ between the CTAs of a launch. */
+void fill_rows(const struct code *code, char *frame, const struct warp *w, const struct emu_grid *g, uint32_t local_sp);
+void fill_cta_rows(const struct code *code, struct emu_cta *cta);
 bool sreg_is_constant(enum ptx_sreg s);        /* false: read by a record each time (clocks, counters) */
 bool sreg_is_clock(enum ptx_sreg s);           /* counts instructions, unlike %globaltimer */
 bool sreg_is_cta(enum ptx_sreg s);             /* differs between the CTAs of a launch */

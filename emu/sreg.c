@@ -61,18 +61,14 @@ static uint32_t shared_units(const struct emu_grid *g)
 static uint64_t warp_value(enum ptx_sreg s, const struct warp *w, const struct emu_grid *g, unsigned c)
 {
     const struct emu_launch *l = &g->launch;
-    uint32_t n[3], nc[3];
-    for (unsigned i = 0; i < 3; i++) {
-        n[i] = l->cluster[i] ? l->cluster[i] : 1;
-        nc[i] = l->grid[i] / n[i];
-    }
+    const uint32_t n[3] = { l->cluster[0] ? l->cluster[0] : 1, l->cluster[1] ? l->cluster[1] : 1, l->cluster[2] ? l->cluster[2] : 1 };
     if (s >= PTX_SREG_ENVREG0 && s <= PTX_SREG_ENVREG31) return l->envreg[s - PTX_SREG_ENVREG0];
     switch (s) {
     case PTX_SREG_NTID: return of3(l->block, c);
     case PTX_SREG_NCTAID: return of3(l->grid, c);
     case PTX_SREG_CTAID: return of3(w->cta->ctaid, c);
     case PTX_SREG_CLUSTERID: return in_cluster(w->cta, l, c, false);
-    case PTX_SREG_NCLUSTERID: return of3(nc, c);
+    case PTX_SREG_NCLUSTERID: return c < 3 ? l->grid[c] / n[c] : 0;
     case PTX_SREG_CLUSTER_CTAID: return in_cluster(w->cta, l, c, true);
     case PTX_SREG_CLUSTER_NCTAID: return of3(n, c);
     case PTX_SREG_CLUSTER_CTARANK:
@@ -160,14 +156,23 @@ static void fill_lanes(char *row_, unsigned width, const struct fill *f, const s
     }
 }
 
-void fill_rows(const struct code *code, uint32_t first, char *frame, const struct warp *w, const struct emu_grid *g, uint32_t local_sp)
+void fill_rows(const struct code *code, char *frame, const struct warp *w, const struct emu_grid *g, uint32_t local_sp)
 {
-    for (uint32_t i = first; i < code->n_fills; i++) {
+    for (uint32_t i = 0; i < code->n_fills; i++) {
         const struct fill *f = &code->fills[i];
         char *r = frame + f->at;
         if (f->kind == FILL_PARAM) broadcast(r, f->width, param_value(f, &g->launch));
         else if (f->kind == FILL_LOCAL) broadcast(r, f->width, (uint64_t)local_sp + f->offset);
         else if (scopes[f->sreg] == SCOPE_LANE) fill_lanes(r, f->width, f, w, g);
         else broadcast(r, f->width, warp_value((enum ptx_sreg)f->sreg, w, g, f->component));
+    }
+}
+
+void fill_cta_rows(const struct code *code, struct emu_cta *cta)
+{
+    for (uint32_t i = code->first_cta_fill; i < code->n_fills; i++) {
+        const struct fill *f = &code->fills[i];
+        uint64_t value = warp_value((enum ptx_sreg)f->sreg, &cta->warps[0], cta->grid, f->component);
+        for (uint32_t k = 0; k < cta->n_warps; k++) broadcast(cta->warps[k].flow->base.frame + f->at, f->width, value);
     }
 }
