@@ -26,7 +26,9 @@ static void describe_nearest(const struct ctx *c, uint64_t address, unsigned byt
         return;
     }
     unsigned long long lo = r.lo, hi = r.hi, size = hi - lo;
-    if (address >= r.hi)
+    if (address == r.hi)
+        snprintf(buf, n, "right behind the end of %s [0x%llx, 0x%llx), %llu bytes", r.what, lo, hi, size);
+    else if (address > r.hi)
         snprintf(buf, n, "0x%llx is %llu bytes after the end of %s [0x%llx, 0x%llx), %llu bytes", (unsigned long long)address,
                  (unsigned long long)(address - r.hi), r.what, lo, hi, size);
     else if (address < r.lo)
