@@ -26,7 +26,8 @@ void object_free(void *o);
 enum { MAX_DEVICES = 16, MAX_WORKERS = 256 };
 
 struct device {
-    int ordinal;
+    int ordinal;                                        /* as the program counts */
+    int number;                                         /* as the machine counts: CUDA_VISIBLE_DEVICES may hide some */
     const struct rt_device_facts *facts;
     struct rt_context *primary;                         /* the object always exists; active while retained > 0 */
     uint32_t primary_flags;
@@ -51,6 +52,9 @@ extern struct runtime the;
 
 enum status device_make(struct device *d) MUST_CHECK;   /* primary context object and default pool */
 struct device *device_at(int ordinal);                  /* NULL: none */
+void device_uuid(const struct rt_device_facts *gpu, int number, uint8_t uuid[16]);
+/* visible.c: what a program sees of n devices when CUDA_VISIBLE_DEVICES is `list` (NULL: not set): their count, and their numbers in order. */
+int visible_devices(const char *list, const struct rt_device_facts *gpu, int n, int number[MAX_DEVICES]);
 uint64_t now_ns(void);                                  /* monotonic */
 
 /* ---- contexts ---- */

@@ -120,7 +120,11 @@ static enum status start(struct error *err)
     if (objects == MAP_FAILED)
         return error_set(err, ST_OUT_OF_MEMORY, "cannot reserve addresses for handles");
     object_base = objects;
-    the.n_devices = (int)(knobs->devices < 0 ? 0 : knobs->devices > MAX_DEVICES ? MAX_DEVICES : knobs->devices);
+    int there = (int)(knobs->devices < 0 ? 0 : knobs->devices > MAX_DEVICES ? MAX_DEVICES : knobs->devices), number[MAX_DEVICES];
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    the.n_devices = visible_devices(visible, gpu, there, number);
+    if (there && !the.n_devices)
+        log_warn("CUDA_VISIBLE_DEVICES is '%s', which leaves none of %d device%s visible (--devices=N makes more)", visible, there, there == 1 ? "" : "s");
     the.n_workers = worker_count(knobs->threads);
     the.quiet = knobs->quiet;
     the.pid = (int)getpid();
@@ -128,7 +132,7 @@ static enum status start(struct error *err)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for an exit handler");
     for (int i = 0; i < the.n_devices; i++) {
         struct device *d = &the.devices[i];
-        *d = (struct device){.ordinal = i, .facts = gpu};
+        *d = (struct device){.ordinal = i, .number = number[i], .facts = gpu};
         st = device_make(d);
         if (st != ST_OK)
             return error_set(err, st, "no host memory for device %d", i);
@@ -187,18 +191,26 @@ const struct rt_device_facts *rt_device_facts(int device)
     return d ? d->facts : NULL;
 }
 
-/* Stable in every run, different for every GPU model and ordinal. */
-void rt_device_uuid(int device, uint8_t uuid[16])
+/* Stable in every run, different for every GPU model and number. */
+void device_uuid(const struct rt_device_facts *gpu, int number, uint8_t uuid[16])
 {
-    const struct rt_device_facts *f = rt_device_facts(device);
-    uint64_t h = hash_bytes(f ? f->name : "", f ? strlen(f->name) : 0);
+    uint64_t h = hash_bytes(gpu->name, strlen(gpu->name));
     memcpy(uuid, &h, 8);
     memcpy(uuid + 8, "heddle", 6);
     uuid[14] = 0;
-    uuid[15] = (uint8_t)device;
+    uuid[15] = (uint8_t)number;
+}
+
+void rt_device_uuid(int device, uint8_t uuid[16])
+{
+    const struct device *d = device_at(device);
+    memset(uuid, 0, 16);
+    if (d)
+        device_uuid(d->facts, d->number, uuid);
 }
 
 struct rt_pci rt_device_pci(int device)
 {
-    return (struct rt_pci){.domain = 0, .bus = 1 + (uint32_t)device, .device = 0};
+    const struct device *d = device_at(device);
+    return (struct rt_pci){.domain = 0, .bus = 1 + (uint32_t)(d ? d->number : device), .device = 0};
 }
