@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <stdio.h>
 #include <string.h>
+#include <string>
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 
@@ -16,6 +17,31 @@ static const struct {
     {"no version", ".target sm_70\n.visible .entry k() { ret; }\n", nullptr},
     {"no PTX at all", "this is not PTX\n", nullptr},
 };
+
+// A module of more than a megabyte may be parsed kernel by kernel: then a bad kernel fails where it is first used, and a good one beside it runs.
+static int late_error(CUmodule mod)
+{
+    std::string text = HEAD;
+    for (int i = 0; i < 40000; i++)
+        text += ".visible .entry good" + std::to_string(i) + "()\n{\n  ret;\n}\n";
+    text += ".visible .entry bad()\n{\n  frobnicate.u32 %r1;\n  ret;\n}\n";
+    CUresult err = cuModuleLoadData(&mod, text.c_str());
+    CUfunction f;
+    if (err == CUDA_SUCCESS) {
+        if (cuModuleGetFunction(&f, mod, "good39999") || cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) || cuCtxSynchronize()) {
+            printf("FAIL: a good kernel beside a bad one\n");
+            return 1;
+        }
+        err = cuModuleGetFunction(&f, mod, "bad");
+        if (err == CUDA_SUCCESS)
+            err = cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+    }
+    if (err != CUDA_ERROR_INVALID_PTX) {
+        printf("FAIL: a bad kernel of a large module: error %d\n", err);
+        return 1;
+    }
+    return cuCtxSynchronize() != CUDA_SUCCESS; // not sticky
+}
 
 int main(void)
 {
@@ -43,6 +69,7 @@ int main(void)
             failures++;
         }
     }
+    failures += late_error(mod);
     CUfunction f;
     if (cuModuleLoadData(&mod, HEAD ".visible .entry k()\n{\n  ret;\n}\n") || cuModuleGetFunction(&f, mod, "k") ||
         cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr) || cuCtxSynchronize()) {
