@@ -258,7 +258,7 @@ static bool bind(struct emu_cta *cta, struct emu_worker *wk)
         c->n_sites = c->sites ? sites : 0;
         if (!c->sites) return false;
     }
-    for (uint32_t i = 0; i < c->n_sites; i++) c->sites[i] = (struct range_cache){ 1, 0, false };
+    for (uint32_t i = 0; i < c->n_sites; i++) c->sites[i] = (struct range_cache){ .lo = 1 };
     c->sites_kernel = k;
     c->space_generation = generation;
     return true;

@@ -90,7 +90,11 @@ struct warp {
     struct warp_flow *flow;                    /* splits, joins, call stack: emu/flow.c */
 };
 
-struct range_cache { uint64_t lo, hi; bool writable; };   /* last range an access site hit; lo = 1, hi = 0 when empty */
+struct range_cache {                           /* last range an access site hit; lo = 1, hi = 0 when empty */
+    uint64_t lo, hi;
+    bool writable;
+    uint32_t last;                             /* low half of the last address, for looking ahead */
+};
 
 struct ctx {                                   /* one per worker */
     struct emu_grid *grid;

@@ -411,6 +411,21 @@ INLINE void move_local(struct warp *w, char *const rows[4], uint64_t address, un
         get_lanes(rows, at, kind, vec);
 }
 
+/* A loop whose rounds are far apart in memory, as those over a grid usually are, misses all caches and is nothing that the host's
+ * own prefetching knows: the lines of the round after the next are asked for here. A wrong guess costs a little bandwidth. */
+INLINE void look_ahead(const struct insn *in, struct ctx *c, uint64_t address, unsigned bytes)
+{
+    enum { NEAR = 2048, ROUNDS = 2, LINE = 64 };
+    struct range_cache *r = &c->sites[in->site];
+    uint32_t step = (uint32_t)address - r->last;
+    r->last = (uint32_t)address;
+    if (step + NEAR <= 2 * NEAR)
+        return;
+    uint64_t then = address + (uint64_t)((int64_t)(int32_t)step * ROUNDS);
+    for (unsigned at = 0; at < bytes; at += LINE)
+        __builtin_prefetch((const void *)(uintptr_t)(then + at));
+}
+
 INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct ctx *c, handler any, unsigned space, unsigned form, unsigned kind,
                                    unsigned vec, bool store)
 {
@@ -425,6 +440,8 @@ INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct
     if (space != MEM_LOCAL && shape == SHAPE_DENSE) {
         if (UNLIKELY(!holds(&o, first, (uint64_t)bytes * WARP_SIZE) || (first & (bytes - 1))))
             return mem_lanes(in, w, c);
+        if (space == MEM_GLOBAL && !store)
+            look_ahead(in, c, first, bytes * WARP_SIZE);
         if (store)
             put_dense(rows, pointer(&o, first, 0), kind, vec);
         else
@@ -538,6 +555,8 @@ INLINE const struct insn *run_known(const struct insn *in, struct warp *w, struc
         return mem_lanes(in, w, c);
     char *p = pointer(&o, lo, 0);
     bool dense = s->step != 0;
+    if (space == MEM_GLOBAL && !store && dense && s->kind == SHAPE_WHOLE)
+        look_ahead(in, c, lo, bytes * WARP_SIZE);
     if (vec == 1 && dense) {
         move_known(s, p, row(w, in->d), kind, true, store);
     } else if (vec == 1) {

@@ -56,7 +56,7 @@ static void fault(const struct insn *in, struct warp *w, struct ctx *c, uint32_t
 void mem_sites_flush(struct ctx *c)
 {
     for (uint32_t i = 0; i < c->n_sites; i++)
-        c->sites[i] = (struct range_cache){ 1, 0, false };
+        c->sites[i] = (struct range_cache){ .lo = 1 };
 }
 
 static bool in_range(const struct range_cache *r, uint64_t address, unsigned bytes)

@@ -245,11 +245,11 @@ bool space_lookup(const struct emu_space *s, uint64_t address, struct range_cach
             else
                 lo = mid + 1;
         }
-        struct range_cache r = { 1, 0, false };
+        struct range_cache r = { .lo = 1 };
         if (lo < n) {
             const struct entry *e = &t->at[lo];
-            r = (struct range_cache){ __atomic_load_n(&e->lo, __ATOMIC_ACQUIRE), __atomic_load_n(&e->hi, __ATOMIC_ACQUIRE),
-                                      __atomic_load_n(&e->writable, __ATOMIC_ACQUIRE) };
+            r = (struct range_cache){ .lo = __atomic_load_n(&e->lo, __ATOMIC_ACQUIRE), .hi = __atomic_load_n(&e->hi, __ATOMIC_ACQUIRE),
+                                      .writable = __atomic_load_n(&e->writable, __ATOMIC_ACQUIRE) };
         }
         if (__atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE) != seq)
             continue;

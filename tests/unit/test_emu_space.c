@@ -109,7 +109,7 @@ static void *look(void *arg)
 {
     uint64_t x = (uint64_t)(uintptr_t)arg;
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-        struct range_cache c = { 0, 0, false };
+        struct range_cache c = { 0 };
         x = x * 6364136223846793005u + 1442695040888963407u;
         uint64_t k = (x >> 33) % 500, lo = EMU_HEAP + 4096 * k;
         bool found = space_lookup(space, lo + 10, &c);
