@@ -24,7 +24,7 @@ CFLAGS := -std=c11 -O2 -g -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-
 CPPFLAGS := -I. -D_GNU_SOURCE -DHEDDLE_VERSION='"$(VERSION)"'
 
 # emu/isa_*.c hold the 32-lane kernels: one object for each level of the host's vector instructions.
-# (-O1 under a sanitizer: these files are the slowest to compile.)
+# They are the slowest files to compile: under a sanitizer the baseline alone has it, at -O1, and HEDDLE_ISA=base runs that.
 ISA_base := $(if $(SAN),-O1,-O3) -fno-trapping-math
 ISA_avx2 := $(ISA_base) -mavx2 -mfma -mbmi -mbmi2 -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
@@ -53,9 +53,10 @@ host_libs = $(call static_or_shared,ffi) -lm -lpthread -ldl
 SO_LIBS = -Wl,--as-needed -lelf $(formats) $(host_libs)
 EXE_LIBS = $(call static_or_shared,elf) $(formats) $(call static_or_shared,z) $(host_libs)
 no_undefined := -Wl,-z,defs
+comma := ,
 
 .DELETE_ON_ERROR:
-.PHONY: all shims demo check units bench lint docs docs-check asan ubsan tsan fuzz fuzzers install clean help
+.PHONY: all shims demo check units bench lint docs docs-check asan ubsan san tsan fuzz fuzzers install clean help
 
 all: $(BUILD)/heddle $(BUILD)/libheddle.so shims                     ## build the launcher and the library
 
@@ -68,7 +69,7 @@ $(obj)/%.o: %.c
 define isa_rule
 $(obj)/emu/isa_%.$(1).o: emu/isa_%.c
 	@mkdir -p $$(@D)
-	$$(call say,CC)$$(CC) $$(CPPFLAGS) $$(CFLAGS) $(ISA_$(1)) -DLANE_ISA=$(1) -c $$< -o $$@
+	$$(call say,CC)$$(CC) $$(CPPFLAGS) $(if $(filter base,$(1)),$$(CFLAGS),$$(filter-out $$(SAN),$$(CFLAGS))) $(ISA_$(1)) -DLANE_ISA=$(1) -c $$< -o $$@
 endef
 $(foreach isa,base avx2 avx512,$(eval $(call isa_rule,$(isa))))
 
@@ -128,20 +129,24 @@ check:                                                               ## all test
 	@$(MAKE) --no-print-directory all units $(BUILD)/demo
 	@BUILD=$(BUILD) scripts/check
 
+# sanitized NAME FLAGS: a build of its own under $(BUILD)/NAME
+define sanitized
+@scripts/bootstrap
+@$(MAKE) --no-print-directory BUILD=$(BUILD)/$(1) SAN='$(2)' units
+@HEDDLE_ISA=base BUILD=$(BUILD)/$(1) scripts/check units
+endef
+
 asan:                                                                ## unit tests under AddressSanitizer
-	@scripts/bootstrap
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SAN='-fsanitize=address -fno-omit-frame-pointer' units
-	@BUILD=$(BUILD)/asan scripts/check units
+	$(call sanitized,asan,-fsanitize=address -fno-omit-frame-pointer)
 
 ubsan:                                                               ## unit tests under UndefinedBehaviorSanitizer
-	@scripts/bootstrap
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/ubsan SAN='-fsanitize=undefined -fno-sanitize-recover=undefined' units
-	@BUILD=$(BUILD)/ubsan scripts/check units
+	$(call sanitized,ubsan,-fsanitize=undefined -fno-sanitize-recover=undefined)
+
+san:                                                                 ## both at once, as CI does
+	$(call sanitized,san,-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 
 tsan:                                                                ## unit tests under ThreadSanitizer
-	@scripts/bootstrap
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SAN=-fsanitize=thread units
-	@BUILD=$(BUILD)/tsan scripts/check units
+	$(call sanitized,tsan,-fsanitize=thread)
 
 $(BUILD)/tests/fuzz_%: tests/fuzz/fuzz_%.c $(core)
 	@mkdir -p $(@D)
@@ -181,5 +186,4 @@ clean:                                                               ## remove t
 help:                                                                ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
 
--include $(shell find $(BUILD) -name '*.d' -not -path '*/asan/*' -not -path '*/ubsan/*' -not -path '*/tsan/*' \
-    -not -path '*/fuzz/*' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -not -path '$(BUILD)/*san/*' -not -path '$(BUILD)/fuzz/*' 2>/dev/null)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emu/flow.h"
+#include "runtime/base/symbol.h"
 
 struct text { char *at; size_t left; };
 
@@ -60,7 +61,8 @@ const struct insn *insn_fault(const struct insn *in, struct warp *w, struct ctx 
     size_t used = n < 0 ? 0 : (size_t)n < t.left ? (size_t)n : t.left - 1;
     t.at += used;
     t.left -= used;
-    say(&t, "\n  kernel       %s", c->grid->code->function->name);
+    char kernel[256];
+    say(&t, "\n  kernel       %s", symbol_demangle(c->grid->code->function->name, kernel, sizeof kernel));
     say(&t, "\n  block        (%u, %u, %u) of (%u, %u, %u)", f->ctaid[0], f->ctaid[1], f->ctaid[2], l->grid[0], l->grid[1], l->grid[2]);
     say(&t, "\n  thread       (%u, %u, %u) of (%u, %u, %u)", f->tid[0], f->tid[1], f->tid[2], l->block[0], l->block[1], l->block[2]);
     say_place(&t, in, w, c->grid);

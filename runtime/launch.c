@@ -1,6 +1,7 @@
 /* Functions and launches: attributes, the checks of a launch with CUDA's codes, parameter blocks. */
 #include <string.h>
 
+#include "runtime/base/symbol.h"
 #include "runtime/internal.h"
 
 /* ---- parameter blocks: slots in ranges that kernels may read ---- */
@@ -185,7 +186,7 @@ static enum status check_resources(const struct rt_launch *l, const struct rt_fu
         error_set(err, ST_INVALID_VALUE, "launch of %s: %u bytes of dynamic shared memory, the limit is %u", name, l->dynamic_shared_bytes, f->max_dynamic_shared_bytes);
         uint64_t most = f->module->context->device->facts->shared_per_block_optin_bytes - f->facts.shared_bytes;
         if (l->dynamic_shared_bytes <= most)
-            error_hint(err, "cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %u) raises it", name, l->dynamic_shared_bytes);
+            error_hint(err, "cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, %u) raises it", l->dynamic_shared_bytes);
         return ST_INVALID_VALUE;
     }
     return ST_OK;
@@ -277,18 +278,14 @@ static enum status enqueue(const struct rt_launch *l, const uint32_t cluster[3],
     return st;
 }
 
-enum status rt_launch(const struct rt_launch *l, struct error *err)
+/* name: of the kernel, for the messages. */
+static enum status check(const struct rt_launch *l, uint32_t cluster[3], const char *name, struct error *err)
 {
     struct rt_function *f = l->function;
     struct rt_context *c = f->module->context;
-    const char *name = rt_function_name(f);
-    enum status st = context_status(c);
-    if (st != ST_OK)
-        return st;
     if (l->stream->context != c)
         return error_set(err, ST_INVALID_HANDLE, "launch of %s: the stream belongs to another context", name);
-    uint32_t cluster[3];
-    st = check_dimensions(l, c->device->facts, name, err);
+    enum status st = check_dimensions(l, c->device->facts, name, err);
     if (st == ST_OK)
         st = function_ready(f, err);
     if (st == ST_OK)
@@ -297,7 +294,19 @@ enum status rt_launch(const struct rt_launch *l, struct error *err)
         st = choose_cluster(cluster, l, f, name, err);
     if (st == ST_OK && l->cooperative)
         st = check_cooperative(l, f, name, err);
-    if (st == ST_OK)
-        st = check_params(l, f, name, err);
-    return st == ST_OK ? enqueue(l, cluster, err) : st;
+    return st == ST_OK ? check_params(l, f, name, err) : st;
+}
+
+enum status rt_launch(const struct rt_launch *l, struct error *err)
+{
+    const char *mangled = rt_function_name(l->function);
+    char name[256];
+    uint32_t cluster[3];
+    enum status st = context_status(l->function->module->context);
+    if (st != ST_OK)
+        return st;
+    if (check(l, cluster, mangled, err) == ST_OK)
+        return enqueue(l, cluster, err);
+    /* Once more for the message: a launch that succeeds has no time for readable names. */
+    return check(l, cluster, symbol_demangle(mangled, name, sizeof name), err);
 }

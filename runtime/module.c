@@ -33,12 +33,21 @@ static void parts_free(struct parts *p)
     vec_free(&p->at);
 }
 
+/* The reader of fat binaries knows what is wrong, not whose it is. */
+static enum status name_damage(const char *name, struct error *err)
+{
+    struct error what = *err;
+    error_set(err, what.status, "%s: %.1000s", name, what.text);
+    error_hint(err, "the file is incomplete or was changed: build or copy it again;  heddle info PROGRAM  lists what is readable");
+    return what.status;
+}
+
 static enum status part_unpack(struct parts *p, const struct fatbin_pick *pick, const char *name, struct error *err)
 {
     struct fatbin_blob blob;
     enum status st = fatbin_unpack(&pick->ptx, &blob, err);
     if (st != ST_OK)
-        return st;
+        return name_damage(name, err);
     const struct fatbin_entry *e = &pick->ptx;
     char full[160];
     snprintf(full, sizeof full, "%s (%.*s%ssm_%u%.1s)", name, (int)e->name_bytes, e->name_bytes ? e->name : "", e->name_bytes ? ", " : "", e->arch, &e->suffix);
@@ -62,7 +71,7 @@ static enum status load_header(struct code *c, struct parts *p, const void *head
     struct fatbin_pick pick;
     enum status st = fatbin_pick(&pick, header, bytes, gpu, err);
     if (st != ST_OK)
-        return st;
+        return name_damage(c->name, err);
     if (!pick.has_ptx)
         return fatbin_no_ptx(&pick, c->name, gpu, err);
     cubin_take(c, &pick);
@@ -78,9 +87,11 @@ static enum status load_units(struct code *c, struct parts *p, const void *wrapp
         cubin_take(c, &pick);
     for (size_t i = 0; (unit = fatbin_wrapper_unit(wrapper, i)); i++) {
         enum status st = fatbin_pick(&pick, unit, FATBIN_TRUSTED, gpu, err);
-        if (st == ST_OK && pick.has_ptx)
+        if (st != ST_OK)
+            st = name_damage(c->name, err);
+        else if (pick.has_ptx)
             st = part_unpack(p, &pick, c->name, err);
-        else if (st == ST_OK && *pick.seen)
+        else if (*pick.seen)
             st = fatbin_no_ptx(&pick, c->name, gpu, err);
         if (st != ST_OK)
             return st;

@@ -80,7 +80,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *t, const char
 static void line(struct text *t, const char *name, double value, const char *unit)
 {
     int digits = value < 10 && value != (double)(uint64_t)value ? 2 : value < 100 && value != (double)(uint64_t)value ? 1 : 0;
-    add(t, "heddle: %-20s %10.*f %s\n", name, digits, value, unit);
+    add(t, "heddle: %-20s %10.*f%s%s\n", name, digits, value, *unit ? " " : "", unit);
 }
 
 /* Scales by powers of `step` and names the unit with the prefix. */

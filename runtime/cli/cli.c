@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/cli/target.h"
+#include "runtime/runtime.h"
 
 const struct verb cli_verbs[] = {
     {"run", verb_run, "[OPTIONS] PROGRAM [ARGS]", "run a CUDA program without a GPU (the verb may be left out)"},
@@ -109,6 +110,19 @@ bool cli_options(struct cli *c, int argc, char **argv, int *at, bool *ended)
         ++*at;
     }
     return true;
+}
+
+const struct rt_device_facts *cli_gpu(const struct cli *c)
+{
+    const struct rt_device_facts *gpu = rt_gpu_find(c->knobs.values.gpu), *known;
+    if (gpu)
+        return gpu;
+    char list[256] = "";
+    for (size_t i = 0; (known = rt_gpu_at(i)); i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", known->key);
+    say_error("%s: there is no GPU '%s'", c->knobs.origins[KNOB_ID_gpu], c->knobs.values.gpu);
+    say_hint("--gpu= takes one of %s", list);
+    return NULL;
 }
 
 /* ---- verbs ---- */

@@ -23,6 +23,8 @@ struct cli {
 void cli_init(struct cli *c);
 /* Takes options from argv[*at] on; stops at the first word that is none, or behind "--" (*ended says so). False: reported. */
 bool cli_options(struct cli *c, int argc, char **argv, int *at, bool *ended);
+/* The GPU that the settings name; NULL: there is no such one, reported. */
+const struct rt_device_facts *cli_gpu(const struct cli *c);
 int cli_main(int argc, char **argv);
 
 struct verb { const char *name; int (*run)(struct cli *, int argc, char **argv); const char *syntax, *summary; };

@@ -88,6 +88,8 @@ int verb_help(struct cli *c, int argc, char **argv)
     say_error("no help on '%s'", topic);
     if (nearest || knob >= 0)
         say_hint("heddle help %s", nearest ? nearest : knob_option(&c->knobs.settings.rows[knob], option, sizeof option));
+    else
+        say_hint("heddle help  lists the verbs and settings; heddle help NAME  explains one");
     return EXIT_OWN_FAILURE;
 }
 

@@ -29,6 +29,7 @@ struct info {
     struct arena arena;
     unsigned n_modules, gpu;           /* gpu: 90 */
     unsigned n_problems;
+    char damage[1600];                 /* of the file's fat binaries; "": none */
     struct inspection inspection;
 };
 
@@ -101,6 +102,17 @@ static void problem(struct info *in, const char *fmt, ...)
     printf("  - %s\n", text);
 }
 
+/* The first one is told; what comes behind it in the file is seldom right. */
+static void note_damage(struct info *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note_damage(struct info *in, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (!*in->damage)
+        vsnprintf(in->damage, sizeof in->damage, fmt, ap);
+    va_end(ap);
+}
+
 static void take_fatbin(struct info *in, const unsigned char *data, size_t n, bool relocatable)
 {
     struct fatbin_iter it;
@@ -122,7 +134,7 @@ static void take_fatbin(struct info *in, const unsigned char *data, size_t n, bo
         fatbin_blob_free(&blob);
     }
     if (st != ST_OK)
-        say_warning("module %u: %s", im.module, err.text);
+        note_damage(in, "module %u: %s", im.module, err.text);
 }
 
 /* A section holds the fat binaries of all translation units behind each other, each aligned to 8 bytes. */
@@ -133,7 +145,7 @@ static void take_section(struct info *in, const struct target_section *s, bool r
         if (fatbin_kind_of(s->data + at) != FATBIN_IMAGE_HEADER) {
             at += 8;
         } else if (fatbin_bytes(s->data + at, s->bytes - at, &total, NULL) != ST_OK) {
-            say_warning("a fat binary at byte %zu of its section is cut off", at);
+            note_damage(in, "module %u: the fat binary at byte %zu of its section is cut off", in->n_modules + 1, at);
             return;
         } else {
             if (total > 16)                    /* a header alone is what the device linker leaves */
@@ -204,9 +216,12 @@ static void print_images(const struct info *in)
         snprintf(target, sizeof target, "sm_%u%.1s", e->arch, e->suffix ? &e->suffix : "");
         if (e->kind == FATBIN_PTX)
             snprintf(isa, sizeof isa, "%u.%u", e->isa_major, e->isa_minor);
-        printf("  %-7u %-7s %-8s %-8s %-6s %10zu  %s%s%.*s\n", m->module,
+        char notes[256];
+        snprintf(notes, sizeof notes, "%s%s%s%.*s", m->relocatable ? "  relocatable" : "", e->debug ? "  -G" : "",
+                 e->name_bytes ? "  " : "", (int)e->name_bytes, e->name);
+        printf("  %-7u %-7s %-8s %-8s %-6s %10zu%s\n", m->module,
                e->kind == FATBIN_PTX ? "PTX" : e->kind == FATBIN_ELF ? "cubin" : e->kind == FATBIN_LTOIR ? "LTO-IR" : "?", target, isa,
-               packings[e->packing], e->bytes, m->relocatable ? "relocatable " : "", e->debug ? "-G " : "", (int)e->name_bytes, e->name);
+               packings[e->packing], e->bytes, notes);
     }
 }
 
@@ -307,6 +322,8 @@ static void judge(struct info *in, const struct target *t, bool is_program)
     bool lto = false;
     if (why)
         problem(in, "its CUDA calls cannot be intercepted: %s", why);
+    if (*in->damage)
+        problem(in, "%s; build or copy the file again", in->damage);
     judge_ptx(in);
     judge_modules(in, t);
     judge_instructions(in);
@@ -366,8 +383,10 @@ int verb_info(struct cli *c, int argc, char **argv)
         say_status(&err);
         return EXIT_NOT_FOUND;
     }
-    const struct rt_device_facts *gpu = rt_gpu_find(c->knobs.values.gpu);
-    in.gpu = gpu ? (unsigned)gpu->sm : 90;
+    const struct rt_device_facts *gpu = cli_gpu(c);
+    if (!gpu)
+        return EXIT_OWN_FAILURE;
+    in.gpu = (unsigned)gpu->sm;
     bool plain_file = take_plain_file(&in, &t);
     take_section(&in, &t.fatbin, false);
     take_section(&in, &t.relfatbin, true);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,6 +156,11 @@ static int exec_failed(const char *program, const struct target *t, int e)
 static int not_found(const char *program)
 {
     int e = errno;
+    struct stat s;
+    if (strchr(program, '/') && stat(program, &s) == 0 && S_ISDIR(s.st_mode)) {
+        say_error("%s cannot be executed: it is a folder", program);
+        return EXIT_NOT_EXECUTABLE;
+    }
     if (e == EACCES) {
         say_error("%s cannot be executed: %s", program, strerror(e));
         if (strchr(program, '/'))
@@ -169,8 +175,11 @@ static int not_found(const char *program)
         return EXIT_NOT_FOUND;
     }
     for (const struct verb *v = cli_verbs; v->name; v++)
-        if (text_distance(v->name, program) <= 1)
+        if (text_distance(v->name, program) <= 1) {
             say_hint("did you mean  heddle %s?", v->name);
+            return EXIT_NOT_FOUND;
+        }
+    say_hint("it is neither a verb (heddle help  lists them) nor a program in PATH");
     return EXIT_NOT_FOUND;
 }
 
@@ -180,6 +189,8 @@ static bool prepare(struct cli *c, const struct target *t)
         say_status(&c->load_error);
         return false;
     }
+    if (!cli_gpu(c))
+        return false;
     if (!c->library[0]) {
         say_error("libheddle.so is neither beside the launcher nor in ../lib/heddle");
         say_hint("make  builds it; make install PREFIX=...  puts both in place");

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/symbol.h"
+
 bool colour_on(FILE *f)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -50,16 +52,11 @@ void say_status(const struct error *err)
 
 char *demangle(const char *name, char *buf, size_t n)
 {
-    static char *(*cxa)(const char *, char *, size_t *, int *);
     static bool looked;
     if (!looked) {
         looked = true;
-        void *lib = dlopen("libstdc++.so.6", RTLD_LAZY);
-        *(void **)&cxa = lib ? dlsym(lib, "__cxa_demangle") : NULL;
+        dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_GLOBAL);
     }
-    int status = -1;
-    char *text = cxa && strncmp(name, "_Z", 2) == 0 ? cxa(name, NULL, NULL, &status) : NULL;
-    snprintf(buf, n, "%s", status == 0 && text ? text : name);
-    free(text);
+    symbol_demangle(name, buf, n);
     return buf;
 }

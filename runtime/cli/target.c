@@ -186,6 +186,11 @@ static bool map_file(struct target *t, struct error *err)
     }
     struct stat s;
     if (fstat(fd, &s) == 0) {
+        if (S_ISDIR(s.st_mode)) {
+            close(fd);
+            error_set(err, ST_FILE_NOT_FOUND, "%s is a folder", t->path);
+            return false;
+        }
         t->privileged = s.st_mode & (S_ISUID | S_ISGID) && (s.st_uid != geteuid() || s.st_gid != getegid());
         t->privileged |= fgetxattr(fd, "security.capability", NULL, 0) > 0 && geteuid() != 0;
         if (s.st_size > 0) {
