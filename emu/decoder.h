@@ -116,6 +116,8 @@ struct handlers convert_handlers(unsigned to, unsigned from, bool sign);
 enum status decode_prologue(struct decoder *d);            /* records before the first instruction */
 bool decode_is_parameter(const struct decoder *d, uint32_t own);       /* of a function that is no kernel, in the .param space */
 uint32_t decode_param_copy(struct decoder *d, uint32_t own);           /* a parameter with an address lies in local memory: its offset there */
+/* decode_seal.c */
+const struct code *decode_seal(struct decoder *d);         /* NULL: no memory */
 /* decode_flow.c */
 void decode_end(struct decoder *d);            /* the end of the text: as ret */
 /* image.c: .global and .const variables declared inside a body are placed when the function is decoded; 0: no storage, or no memory */
