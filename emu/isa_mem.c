@@ -360,7 +360,27 @@ INLINE void spread_group(void *to, const void *from, unsigned kind)
         *(group64 *)to = (group64){ 0 } + *(const m64 *)from;
 }
 
-INLINE bool move_groups(struct warp *w, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned kind, bool store)
+/* A loop whose rounds are far apart in memory, as those over a grid usually are, misses all caches and is nothing that the host's
+ * own prefetching knows: the lines of the round after the next are asked for. Returns how far away they are, 0 = near. A wrong guess costs
+ * a little bandwidth. */
+INLINE int64_t look_ahead(const struct insn *in, struct ctx *c, uint64_t address)
+{
+    enum { NEAR = 2048, ROUNDS = 2 };
+    struct range_cache *r = &c->sites[in->site];
+    uint32_t step = (uint32_t)address - r->last;
+    r->last = (uint32_t)address;
+    return step + NEAR <= 2 * NEAR ? 0 : (int64_t)(int32_t)step * ROUNDS;
+}
+
+INLINE void fetch_ahead(const struct insn *in, struct ctx *c, uint64_t address, unsigned bytes)
+{
+    enum { LINE = 64 };
+    int64_t ahead = look_ahead(in, c, address);
+    for (unsigned at = 0; ahead && at < bytes; at += LINE)
+        __builtin_prefetch((const void *)(uintptr_t)(address + (uint64_t)ahead + at));
+}
+
+INLINE bool move_groups(struct warp *w, struct ctx *c, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned kind, bool store)
 {
     enum shape shape[WARP_SIZE / SHAPE_GROUP];
     char *at[WARP_SIZE / SHAPE_GROUP], *r = row(w, in->d);
@@ -372,6 +392,9 @@ INLINE bool move_groups(struct warp *w, const struct insn *in, const struct wind
             return false;
         at[g] = pointer(o, x, 0);
     }
+    int64_t ahead = space == MEM_GLOBAL && !store ? look_ahead(in, c, (uint64_t)(uintptr_t)at[0]) : 0;
+    for (uint32_t g = 0; ahead && g < WARP_SIZE / SHAPE_GROUP; g++)
+        __builtin_prefetch((const void *)((uintptr_t)at[g] + (uintptr_t)ahead));
     for (uint32_t g = 0; g < WARP_SIZE / SHAPE_GROUP; g++, r += SHAPE_GROUP * mem_row_bytes(kind)) {
         if (store && shape[g] == SHAPE_SAME)
             put(at[g], 0, r, SHAPE_GROUP - 1, kind);
@@ -387,7 +410,7 @@ INLINE const struct insn *run_any(const struct insn *in, struct warp *w, struct 
 {
     char *rows[4], *at[WARP_SIZE];
     struct window o = window_of(w, c, in, space, store);
-    if (vec == 1 && kind >= MEM_16 && kind <= MEM_64 && space != MEM_LOCAL && form != MEM_FIXED && move_groups(w, in, &o, space, form, kind, store))
+    if (vec == 1 && kind >= MEM_16 && kind <= MEM_64 && space != MEM_LOCAL && form != MEM_FIXED && move_groups(w, c, in, &o, space, form, kind, store))
         return in + 1;
     if (UNLIKELY(!locate(w, in, &o, FULL_MASK, space, form, mem_kind_bytes(kind) * vec, at)))
         return mem_lanes(in, w, c);
@@ -411,21 +434,6 @@ INLINE void move_local(struct warp *w, char *const rows[4], uint64_t address, un
         get_lanes(rows, at, kind, vec);
 }
 
-/* A loop whose rounds are far apart in memory, as those over a grid usually are, misses all caches and is nothing that the host's
- * own prefetching knows: the lines of the round after the next are asked for here. A wrong guess costs a little bandwidth. */
-INLINE void look_ahead(const struct insn *in, struct ctx *c, uint64_t address, unsigned bytes)
-{
-    enum { NEAR = 2048, ROUNDS = 2, LINE = 64 };
-    struct range_cache *r = &c->sites[in->site];
-    uint32_t step = (uint32_t)address - r->last;
-    r->last = (uint32_t)address;
-    if (step + NEAR <= 2 * NEAR)
-        return;
-    uint64_t then = address + (uint64_t)((int64_t)(int32_t)step * ROUNDS);
-    for (unsigned at = 0; at < bytes; at += LINE)
-        __builtin_prefetch((const void *)(uintptr_t)(then + at));
-}
-
 INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct ctx *c, handler any, unsigned space, unsigned form, unsigned kind,
                                    unsigned vec, bool store)
 {
@@ -441,7 +449,7 @@ INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct
         if (UNLIKELY(!holds(&o, first, (uint64_t)bytes * WARP_SIZE) || (first & (bytes - 1))))
             return mem_lanes(in, w, c);
         if (space == MEM_GLOBAL && !store)
-            look_ahead(in, c, first, bytes * WARP_SIZE);
+            fetch_ahead(in, c, first, bytes * WARP_SIZE);
         if (store)
             put_dense(rows, pointer(&o, first, 0), kind, vec);
         else
@@ -556,7 +564,7 @@ INLINE const struct insn *run_known(const struct insn *in, struct warp *w, struc
     char *p = pointer(&o, lo, 0);
     bool dense = s->step != 0;
     if (space == MEM_GLOBAL && !store && dense && s->kind == SHAPE_WHOLE)
-        look_ahead(in, c, lo, bytes * WARP_SIZE);
+        fetch_ahead(in, c, lo, bytes * WARP_SIZE);
     if (vec == 1 && dense) {
         move_known(s, p, row(w, in->d), kind, true, store);
     } else if (vec == 1) {
