@@ -44,7 +44,7 @@ static const struct insn *call_number(const struct insn *in, struct warp *w, str
 /* Lanes for which the call's guard is false wait behind it; the record sits at in + 1. */
 static const struct insn *set_aside(const struct insn *in, struct warp *w, struct ctx *c, uint32_t m)
 {
-    c->thread_insns += (uint64_t)in->charge * (unsigned)__builtin_popcount(w->mask & ~m);
+    c->thread_insns += (uint64_t)in->charge * mask_count(w->mask & ~m);
     return flow_diverge(in, w, c, m, in, in + 1);
 }
 

@@ -89,7 +89,7 @@ static unsigned log2_of(unsigned n) { return n >= 8 ? 3 : n >> 1; }
 
 static enum status emit(struct decoder *d, const struct mem_address *a, uint32_t extra, const uint32_t rows[8])
 {
-    if (a->shape && !(extra & MEM_WIDE))
+    if (a->shape && !(extra & MEM_WIDE) && (uint64_t)a->offset % mem_access_bytes(extra) == 0)
         extra |= MEM_KNOWN;
     struct mem_handlers h = mem_handlers_of(extra);
     struct mem_wide *wide = NULL;

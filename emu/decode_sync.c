@@ -433,7 +433,7 @@ static void contribute(struct cta_barrier *b, const struct insn *in, const struc
 {
     uint32_t yes = (mask_at(w, in->c) ^ (uint32_t)in->imm) & m;
     if (!b->arrived) b->all = true;
-    b->popc += (uint32_t)__builtin_popcount(yes);
+    b->popc += mask_count(yes);
     b->any |= yes != 0;
     b->all &= yes == m;
 }
@@ -441,7 +441,7 @@ static void contribute(struct cta_barrier *b, const struct insn *in, const struc
 /* With a count, warps count whole, as long as all lanes that are left come together. */
 static uint32_t threads_of(const struct warp *w, uint32_t m, uint32_t count)
 {
-    return count && m == (uint32_t)~w->exited ? WARP_SIZE : (uint32_t)__builtin_popcount(m);
+    return count && m == (uint32_t)~w->exited ? WARP_SIZE : mask_count(m);
 }
 
 static const struct insn *run_barrier(const struct insn *in, struct warp *w, struct ctx *c)

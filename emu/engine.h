@@ -149,6 +149,13 @@ struct emu_cta {                               /* emu/cta.c */
 
 static inline void *row(const struct warp *w, uint32_t off) { return w->frame + off; }
 static inline uint32_t mask_at(const struct warp *w, uint32_t off) { return *(const uint32_t *)(const void *)(w->frame + off); }
+static inline unsigned mask_count(uint32_t m)
+{
+    if (m == FULL_MASK) return WARP_SIZE;      /* nearly always; and the baseline host has no instruction for it */
+    m -= m >> 1 & 0x55555555u;
+    m = (m & 0x33333333u) + (m >> 2 & 0x33333333u);
+    return ((m + (m >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
 /* Lanes for which a record executes. */
 static inline uint32_t insn_mask(const struct insn *in, const struct warp *w) { return w->mask & (mask_at(w, in->guard) ^ in->guard_flip); }
 

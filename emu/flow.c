@@ -175,7 +175,7 @@ const struct insn *flow_exit(const struct insn *in, struct warp *w, struct ctx *
 {
     (void)c;
     w->exited |= lanes;
-    w->cta->live_threads -= (uint32_t)__builtin_popcount(lanes);
+    w->cta->live_threads -= mask_count(lanes);
     leave_joins(w, w->flow->join, lanes, NULL);
     if (w->cta->barriers_open) cta_barrier_check(w->cta);
     if (w->exited == FULL_MASK) {

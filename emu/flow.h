@@ -94,7 +94,7 @@ static inline const struct insn *flow_yield(struct warp *w, const struct insn *n
 static inline void flow_charge(const struct insn *in, const struct warp *w, struct ctx *c)
 {
     c->warp_insns += in->charge;
-    c->thread_insns += (uint64_t)in->charge * (w->mask == FULL_MASK ? 32u : (unsigned)__builtin_popcount(w->mask));
+    c->thread_insns += (uint64_t)in->charge * mask_count(w->mask);
 }
 
 /* cta.c */

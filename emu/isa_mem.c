@@ -360,24 +360,25 @@ INLINE void spread_group(void *to, const void *from, unsigned kind)
         *(group64 *)to = (group64){ 0 } + *(const m64 *)from;
 }
 
-/* A loop whose rounds are far apart in memory, as those over a grid usually are, misses all caches and is nothing that the host's
- * own prefetching knows: the lines of the round after the next are asked for. Returns how far away they are, 0 = near. A wrong guess costs
- * a little bandwidth. */
+/* Warps and loops walk through memory in equal steps, often too long or too many at a time for the host's own prefetching: the lines of a later
+ * round are asked for. Returns how far away they are: two rounds when these are far apart, about a kilobyte when they are near, 0 for no step. A
+ * wrong guess costs a little bandwidth. */
 INLINE int64_t look_ahead(const struct insn *in, struct ctx *c, uint64_t address)
 {
-    enum { NEAR = 2048, ROUNDS = 2 };
+    enum { NEAR = 1024, FAR_ROUNDS = 2, NEAR_ROUNDS = 8 };
     struct range_cache *r = &c->sites[in->site];
-    uint32_t step = (uint32_t)address - r->last;
+    int32_t step = (int32_t)((uint32_t)address - r->last);
     r->last = (uint32_t)address;
-    return step + NEAR <= 2 * NEAR ? 0 : (int64_t)(int32_t)step * ROUNDS;
+    return (int64_t)step * (step < -NEAR || step > NEAR ? FAR_ROUNDS : NEAR_ROUNDS);
 }
 
-INLINE void fetch_ahead(const struct insn *in, struct ctx *c, uint64_t address, unsigned bytes)
+INLINE void fetch_ahead(const struct insn *in, struct ctx *c, uint64_t address, unsigned bytes, bool store)
 {
     enum { LINE = 64 };
     int64_t ahead = look_ahead(in, c, address);
+    const char *p = (const char *)(uintptr_t)(address + (uint64_t)ahead);
     for (unsigned at = 0; ahead && at < bytes; at += LINE)
-        __builtin_prefetch((const void *)(uintptr_t)(address + (uint64_t)ahead + at));
+        store ? __builtin_prefetch(p + at, 1) : __builtin_prefetch(p + at, 0);
 }
 
 INLINE bool move_groups(struct warp *w, struct ctx *c, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned kind, bool store)
@@ -448,8 +449,8 @@ INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct
     if (space != MEM_LOCAL && shape == SHAPE_DENSE) {
         if (UNLIKELY(!holds(&o, first, (uint64_t)bytes * WARP_SIZE) || (first & (bytes - 1))))
             return mem_lanes(in, w, c);
-        if (space == MEM_GLOBAL && !store)
-            fetch_ahead(in, c, first, bytes * WARP_SIZE);
+        if (space == MEM_GLOBAL)
+            fetch_ahead(in, c, first, bytes * WARP_SIZE, store);
         if (store)
             put_dense(rows, pointer(&o, first, 0), kind, vec);
         else
@@ -480,15 +481,15 @@ INLINE bool affine_group(const struct warp *w, const struct insn *in, unsigned f
 
 INLINE const struct insn *shape_full(const struct insn *in, struct warp *w, unsigned form)
 {
-    enum { STEPS = 16 };                       /* no access is wider */
+    enum { WIDEST = 16 };                      /* access */
     struct mem_shape *s = row(w, in->d);
     const uint32_t *r32 = row(w, in->a);
     const uint64_t *r64 = row(w, in->a);
-    uint64_t first[4], lo = UINT64_MAX, hi = 0, bits = 0;
+    uint64_t first[4], lo = UINT64_MAX, hi = 0, bits = WIDEST;
     uint64_t step = form == MEM_ROW32 ? r32[1] - r32[0] : r64[1] - r64[0];
     bool whole = true;
-    s->kind = SHAPE_UNKNOWN;
-    if (step > STEPS)
+    s->dense = s->same = 0;
+    if (step > WIDEST || (step & (step - 1)))
         return in + 1;
     for (uint32_t g = 0; g < 4; g++) {
         uint32_t l = g * SHAPE_GROUP;
@@ -506,19 +507,23 @@ INLINE const struct insn *shape_full(const struct insn *in, struct warp *w, unsi
         s->at[g] = (uint32_t)(first[g] - lo);
     s->lo = lo;
     s->span = (uint32_t)(hi - lo + step * (SHAPE_GROUP - 1));
-    s->bits = (uint32_t)bits;
-    s->step = (uint32_t)step;
-    s->kind = whole ? SHAPE_WHOLE : SHAPE_GROUPS;
+    s->whole = whole;
+    uint8_t aligned = (uint8_t)(2 * (bits & -bits) - 1);
+    if (step)
+        s->dense = aligned & (uint8_t)step;
+    else
+        s->same = aligned;
     return in + 1;
 }
 
 INLINE const struct insn *shape_masked(const struct insn *in, struct warp *w, unsigned form)
 {
     uint32_t mask = insn_mask(in, w);
+    struct mem_shape *s = row(w, in->d);
     if (mask == FULL_MASK)
         return shape_full(in, w, form);
     if (mask)
-        ((struct mem_shape *)row(w, in->d))->kind = SHAPE_UNKNOWN;
+        s->dense = s->same = 0;
     return in + 1;
 }
 
@@ -553,18 +558,18 @@ INLINE const struct insn *run_known(const struct insn *in, struct warp *w, struc
 {
     unsigned bytes = mem_kind_bytes(kind) * vec;
     const struct mem_shape *s = row(w, in->charge * 64u);
+    bool dense = s->dense & bytes;
+    if (UNLIKELY(c->event != NULL || !(dense || s->same & bytes) || (vec > 1 && !s->whole)))
+        return any(in, w, c);
     struct window o = window_of(w, c, in, space, store);
     uint64_t lo = s->lo + in->imm;
     if (space != MEM_GLOBAL)
         lo = (uint32_t)lo;
-    if (UNLIKELY(c->event != NULL || s->kind < (vec == 1 ? SHAPE_GROUPS : SHAPE_WHOLE) || (s->step != bytes && s->step != 0)))
-        return any(in, w, c);
-    if (UNLIKELY(!holds(&o, lo, (uint64_t)s->span + bytes) || ((s->bits | in->imm) & (bytes - 1))))
+    if (UNLIKELY(!holds(&o, lo, (uint64_t)s->span + bytes)))
         return mem_lanes(in, w, c);
     char *p = pointer(&o, lo, 0);
-    bool dense = s->step != 0;
-    if (space == MEM_GLOBAL && !store && dense && s->kind == SHAPE_WHOLE)
-        fetch_ahead(in, c, lo, bytes * WARP_SIZE);
+    if (space == MEM_GLOBAL && dense && s->whole)
+        fetch_ahead(in, c, lo, bytes * WARP_SIZE, store);
     if (vec == 1 && dense) {
         move_known(s, p, row(w, in->d), kind, true, store);
     } else if (vec == 1) {

@@ -32,16 +32,15 @@ enum { CLUSTER_SHIFT = 24 };
     ((uint32_t)(kind) | (uint32_t)(logvec) << 3 | (uint32_t)(space) << 5 | (uint32_t)(form) << 8 | (uint32_t)(flags))
 
 /* What is known of a row of addresses: written behind every definition of a register that several accesses use as their base, so that they need not look
- * at the row. Only ever true of a row that all 32 lanes wrote at once; a definition under a partial mask makes it SHAPE_UNKNOWN. 64 bytes of the frame. */
-enum { SHAPE_GROUP = 8 };                      /* lanes */
-enum shape_kind { SHAPE_UNKNOWN, SHAPE_GROUPS /* 4 groups of 8 lanes, each with its own start, one step */, SHAPE_WHOLE /* the step holds between groups too */ };
+ * at the row. Only ever true of a row that all 32 lanes wrote at once; a definition under a partial mask makes it unknown. 64 bytes of the frame. */
+enum { SHAPE_GROUP = 8 };                      /* lanes; each group of a known row has a start of its own and the common step */
 struct mem_shape {
     uint64_t lo;                               /* lowest address of the row */
-    uint32_t kind;                             /* enum shape_kind */
     uint32_t span;                             /* highest address of the row - lo */
-    uint32_t bits;                             /* or of the groups' first addresses: their alignment */
-    uint32_t step;                             /* from lane to lane; 0: all the same */
     uint32_t at[4];                            /* first address of each group - lo */
+    uint8_t dense, same;                       /* access sizes (1 | 2 | 4 | 8 | 16) to which the row is aligned and for which lanes are side by side in each
+                                                  group, or all at one address; both 0: nothing is known */
+    bool whole;                                /* the step holds between groups too */
 };
 _Static_assert(sizeof(struct mem_shape) <= 64, "a shape has 64 bytes of the frame");
 
