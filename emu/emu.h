@@ -42,7 +42,10 @@ struct emu_range {                             /* one allocation: [lo, hi) exact
 };
 
 struct emu_space;
-/* Reserves the range (once a process) and makes an empty table. ST_OUT_OF_MEMORY when the range cannot be had. */
+/* Reserves the range, once a process; any thread. A caller that holds a lock of its own across fork calls it first: handlers run at
+ * fork in the reverse order of their registration, so its lock is then taken before the table's, as everywhere else. */
+enum status emu_space_reserve(struct error *err) MUST_CHECK;
+/* Reserves the range where that is not done and makes an empty table. ST_OUT_OF_MEMORY when the range cannot be had. */
 enum status emu_space_create(struct emu_space **out, struct error *err) MUST_CHECK;
 void emu_space_free(struct emu_space *s);
 /* The table has one lock inside: any thread may call these; a kernel's accesses look ranges up at any time. */

@@ -63,12 +63,18 @@ static struct table *table_new(size_t cap)
     return t;
 }
 
-enum status emu_space_create(struct emu_space **out, struct error *err)
+enum status emu_space_reserve(struct error *err)
 {
-    *out = NULL;
     pthread_mutex_lock(&lock);
     enum status st = reserve(err);
     pthread_mutex_unlock(&lock);
+    return st;
+}
+
+enum status emu_space_create(struct emu_space **out, struct error *err)
+{
+    *out = NULL;
+    enum status st = emu_space_reserve(err);
     if (st != ST_OK)
         return st;
     struct emu_space *s = calloc(1, sizeof *s);

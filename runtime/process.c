@@ -149,6 +149,7 @@ enum status rt_start(struct error *err)
         return error_set(err, ST_NOT_INITIALIZED, "this process was forked from one that had already used CUDA: its device is gone");
     static bool hooked;
     static struct error failure;               /* of an earlier try: the answer stays the same */
+    (void)!emu_space_reserve(NULL);            /* registers its fork handlers before ours; start() reports a failure */
     pthread_mutex_lock(&starting);
     enum status st = failure.status;
     if (atomic_load(&the.state) == NOT_STARTED && st == ST_OK) {
