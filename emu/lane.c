@@ -27,16 +27,7 @@ const char *lane_name(enum lane_id id) { return rows[id].shape.name; }
 /* Identifiers count through the parts of lane.def; each part has its own tables. */
 enum {
 #define LANE_ENTRY(name, ...) AT_##name,
-#define LANE1 LANE_ENTRY
-#define LANE2 LANE_ENTRY
-#define LANE3 LANE_ENTRY
-#define LANE4 LANE_ENTRY
-#define LANEP LANE_ENTRY
-#define LANE_ROWS1 LANE_ENTRY
-#define TEST1 LANE_ENTRY
-#define TEST2 LANE_ENTRY
-#define ROUNDED(name) LANE_ENTRY(name##_dir, 0)
-#define WRITTEN LANE_ENTRY
+#include "emu/lane_each.h"
 #define LANE_PART(part) END_##part, LAST_##part = END_##part - 1,
 #include "emu/lane.def"
 #undef LANE_PART

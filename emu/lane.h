@@ -19,16 +19,7 @@ enum lane_bool { LANE_BOOL_NONE, LANE_BOOL_AND, LANE_BOOL_OR, LANE_BOOL_XOR };
 enum lane_id {
 #include "emu/lane_none.h"
 #define LANE_ENTRY(name, ...) LANE_##name,
-#define LANE1 LANE_ENTRY
-#define LANE2 LANE_ENTRY
-#define LANE3 LANE_ENTRY
-#define LANE4 LANE_ENTRY
-#define LANEP LANE_ENTRY
-#define LANE_ROWS1 LANE_ENTRY
-#define TEST1 LANE_ENTRY
-#define TEST2 LANE_ENTRY
-#define ROUNDED(name) LANE_ENTRY(name##_dir, 0)
-#define WRITTEN LANE_ENTRY
+#include "emu/lane_each.h"
 #include "emu/lane.def"
 #include "emu/lane_none.h"
     LANE_COUNT
