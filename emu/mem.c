@@ -222,22 +222,28 @@ char *mem_at(struct warp *w, struct ctx *c, uint32_t lane, uint64_t address, boo
 
 /* ---- loads and stores -------------------------------------------------------------------------------------------- */
 
+typedef uint8_t m8 __attribute__((may_alias));
+typedef uint16_t m16 __attribute__((may_alias));
+typedef uint32_t m32 __attribute__((may_alias));
+typedef uint64_t m64 __attribute__((may_alias));
 typedef long long m128 __attribute__((vector_size(16), may_alias));
 
 /* One access of a lane. Up to 16 bytes move at once, so that other threads never see half of a value (programs
  * rely on that for ld.relaxed.v2.u64 and the like); 32 bytes in two halves. */
 static void move(void *to, const void *from, unsigned bytes)
 {
+#define MOVE(T) __atomic_store_n((T *)to, __atomic_load_n((const T *)from, __ATOMIC_RELAXED), __ATOMIC_RELAXED)
     switch (bytes) {
-    case 1: memcpy(to, from, 1); break;
-    case 2: memcpy(to, from, 2); break;
-    case 4: memcpy(to, from, 4); break;
-    case 8: memcpy(to, from, 8); break;
+    case 1: MOVE(m8); break;
+    case 2: MOVE(m16); break;
+    case 4: MOVE(m32); break;
+    case 8: MOVE(m64); break;
     case 16: *(volatile m128 *)to = *(const volatile m128 *)from; break;
     default:
         for (unsigned i = 0; i < bytes; i += 16)
             ((volatile m128 *)to)[i / 16] = ((const volatile m128 *)from)[i / 16];
     }
+#undef MOVE
 }
 
 static void rows_of(const struct insn *in, uint32_t rows[8])

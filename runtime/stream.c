@@ -9,13 +9,15 @@ enum status rt_stream_create(struct rt_stream **out, struct rt_context *c, uint3
     enum status st = context_status(c);
     if (st != ST_OK)
         return st;
+    pthread_mutex_lock(&the.lock);             /* a wait for an event may still look at a stream whose place this one takes */
     struct rt_stream *s = object_new(RT_STREAM);
-    if (!s)
+    if (!s) {
+        pthread_mutex_unlock(&the.lock);
         return ST_OUT_OF_MEMORY;
+    }
     s->context = c;
     s->flags = flags;
     s->priority = priority < RT_PRIORITY_HIGHEST ? RT_PRIORITY_HIGHEST : priority > RT_PRIORITY_LOWEST ? RT_PRIORITY_LOWEST : priority;
-    pthread_mutex_lock(&the.lock);
     s->id = ++the.next_id;
     s->next_in_context = c->streams;
     c->streams = s;

@@ -224,7 +224,7 @@ START_TEST(a_kernel_that_waits_lets_other_streams_work)
     ck_assert_int_eq(rt_stream_synchronize(t), ST_OK);
     ck_assert_int_eq(*(uint32_t *)(uintptr_t)b, 100);
     ck_assert_int_eq(rt_stream_query(s), ST_NOT_READY);
-    *(volatile uint32_t *)(uintptr_t)a = 0;                            /* the host's turn */
+    __atomic_store_n((uint32_t *)(uintptr_t)a, 0, __ATOMIC_RELEASE);                            /* the host's turn */
     ck_assert_int_eq(rt_stream_synchronize(s), ST_OK);
     ck_assert_int_eq(*(uint32_t *)(uintptr_t)a, 1);
     rt_stream_destroy(s);
@@ -269,7 +269,7 @@ START_TEST(a_fault_poisons_the_context_until_reset)
     ck_assert_int_eq(launch(find(m, "stray"), legacy, 40, 32, (void *[]){&wild}, &err), ST_OK);
     ck_assert_int_eq(rt_stream_callback(legacy, on_callback, NULL, NULL), ST_OK);
     ck_assert_int_eq(rt_event_record(e, legacy), ST_OK);
-    *(volatile uint32_t *)(uintptr_t)a = 1;
+    __atomic_store_n((uint32_t *)(uintptr_t)a, 1, __ATOMIC_RELEASE);
     ck_assert_int_eq(rt_context_synchronize(context), ST_ILLEGAL_ADDRESS);
     ck_assert_int_eq(callback_status, 700);
     ck_assert_int_eq(rt_context_error(context), ST_ILLEGAL_ADDRESS);
