@@ -10,10 +10,8 @@
 
 static const double to_integer = 0x1.8p52;     /* adding and subtracting it rounds to an integer; its low bits are then that integer */
 
-/* 2^x, |error| < 2^-34 relative before rounding */
-static inline float approx_ex2(float x) {
-    double t = (double)(x > -160.0f ? x : -160.0f);
-    t = t < 130.0 ? t : 130.0;
+/* 2^t for |t| < 1000, relative error below 2^-34 */
+static inline double approx_exp2(double t) {
     double n = t + to_integer, f = t - (n - to_integer);
     double p = 0x1.00c0e4e15189cp-16;
     p = p * f + 0x1.446c79efd4834p-13;
@@ -23,7 +21,13 @@ static inline float approx_ex2(float x) {
     p = p * f + 0x1.ebfbe0aa03df0p-3;
     p = p * f + 0x1.62e42fef9cc69p-1;
     p = p * f + 0x1.ffffffffa7135p-1;
-    float r = (float)f64_from(f64_bits(p) + (f64_bits(n) << 52));
+    return f64_from(f64_bits(p) + (f64_bits(n) << 52));
+}
+
+/* 2^x */
+static inline float approx_ex2(float x) {
+    double t = (double)(x > -160.0f ? x : -160.0f);
+    float r = (float)approx_exp2(t < 130.0 ? t : 130.0);
     return x == x ? r : f32_from(0x7fffffffu);
 }
 
@@ -90,17 +94,7 @@ static inline bool approx_any_far(const float *a) {
 static inline float approx_tanh(float x) {
     double v = (double)f32_abs(x), z = v * v;
     double t = v < 20.0 ? v * 0x1.71547652b82fep+1 : 58.0;
-    double n = t + to_integer, f = t - (n - to_integer);
-    double p = 0x1.00c0e4e15189cp-16;
-    p = p * f + 0x1.446c79efd4834p-13;
-    p = p * f + 0x1.5d877598350dep-10;
-    p = p * f + 0x1.3b29d8bb0b97ep-7;
-    p = p * f + 0x1.c6b08da70cce3p-5;
-    p = p * f + 0x1.ebfbe0aa03df0p-3;
-    p = p * f + 0x1.62e42fef9cc69p-1;
-    p = p * f + 0x1.ffffffffa7135p-1;
-    double e = f64_from(f64_bits(p) + (f64_bits(n) << 52));
-    double far = (e - 1.0) / (e + 1.0), near = v - v * z * (1.0 / 3.0 - z * (2.0 / 15.0));
+    double e = approx_exp2(t), far = (e - 1.0) / (e + 1.0), near = v - v * z * (1.0 / 3.0 - z * (2.0 / 15.0));
     float r = (float)(v < 0.03125 ? near : far);
     r = f32_from(f32_bits(r) | (f32_bits(x) & 0x80000000u));
     return x == x ? r : f32_from(0x7fffffffu);
