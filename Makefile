@@ -118,6 +118,10 @@ demo:                                                                ## run a CU
 
 # ---- tests ----
 
+# The runner of tests/ptx is a program for any CUDA driver: it links libcuda and libc, nothing of Heddle.
+$(BUILD)/ptx-run: tests/ptx/run.c tests/ptx/cases.c tests/ptx/cases.h $(BUILD)/libheddle.so $(BUILD)/shims/libcuda.so
+	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) tests/ptx/run.c tests/ptx/cases.c -o $@ -L$(BUILD)/shims -lcuda -lm
+
 $(BUILD)/tests/test_%: tests/unit/test_%.c $(cli_core) $(core)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(cli_core) $(core) $$(pkg-config --libs check) $(EXE_LIBS)
@@ -126,7 +130,7 @@ units: $(units)
 
 check:                                                               ## all tests; the last line counts them
 	@scripts/bootstrap
-	@$(MAKE) --no-print-directory all units $(BUILD)/demo
+	@$(MAKE) --no-print-directory all units $(BUILD)/demo $(BUILD)/ptx-run
 	@BUILD=$(BUILD) scripts/check
 
 # sanitized NAME FLAGS: a build of its own under $(BUILD)/NAME
