@@ -219,7 +219,7 @@ static void run_warp(struct warp *w, struct ctx *c)
 }
 
 /* The slice is over: the split goes to the end of the row. Lanes that wait in joins may be what it waits for. */
-static void warp_yield(struct warp *w, struct ctx *c)
+void warp_yield(struct warp *w, struct ctx *c)
 {
     bool its = c->grid->launch.policy == EMU_ITS;
     flow_block(w, w->next, SPLIT_READY, 0, its);
@@ -238,9 +238,8 @@ static bool cta_unblock(struct emu_cta *cta, struct ctx *c)
     return any;
 }
 
-static bool bind(struct emu_cta *cta, struct emu_worker *wk)
+bool cta_bind(struct emu_cta *cta, struct ctx *c)
 {
-    struct ctx *c = &wk->c;
     struct emu_kernel *k = cta->grid->kernel;
     c->grid = cta->grid;
     c->cta = cta;
@@ -264,16 +263,16 @@ static bool bind(struct emu_cta *cta, struct emu_worker *wk)
     return true;
 }
 
-static enum emu_result no_memory(struct emu_worker *wk)
+enum emu_result cta_no_memory(struct ctx *c)
 {
-    wk->c.fault = (struct emu_fault){ .status = ST_OUT_OF_MEMORY, .report = "the host has no memory left to run a block" };
+    c->fault = (struct emu_fault){ .status = ST_OUT_OF_MEMORY, .report = "the host has no memory left to run a block" };
     return EMU_FAULT;
 }
 
 enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t quantum)
 {
     struct ctx *c = &wk->c;
-    if (!bind(cta, wk)) return no_memory(wk);
+    if (!cta_bind(cta, c)) return cta_no_memory(c);
     for (;;) {
         bool whole = cta->next_warp == 0, ran = false, live = false;
         for (; cta->next_warp < cta->n_warps; cta->next_warp++) {
@@ -299,53 +298,6 @@ enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t 
         }
         if (!ran && !cta_unblock(cta, c)) return EMU_BLOCKED;
     }
-}
-
-/* ---- stepping ---------------------------------------------------------------------------------------------------------- */
-
-static const struct insn *step_record(struct warp *w, struct ctx *c, const struct insn *in)
-{
-    w->state = WARP_RUN;
-    in = w->mask == FULL_MASK ? in->full(in, w, c) : in->masked(in, w, c);
-    if (in) w->next = in;
-    return in;
-}
-
-/* Makes w->next the first record of an instruction: picks a split, passes markers. False: nothing is ready. */
-static bool step_ready(struct warp *w, struct ctx *c)
-{
-    for (;;) {
-        if (w->state == WARP_SWITCH && !flow_pick(w)) {
-            if (!flow_sync_retry(w, c) && !flow_release(w)) return false;
-            continue;
-        }
-        if (w->next->full != run_meet && w->next->full != run_count) return true;
-        step_record(w, c, w->next);
-    }
-}
-
-enum emu_result emu_warp_step(struct emu_cta *cta, struct emu_worker *wk, uint32_t warp, struct emu_event *out)
-{
-    struct ctx *c = &wk->c;
-    *out = (struct emu_event){ 0 };
-    if (!bind(cta, wk)) return no_memory(wk);
-    struct warp *w = &cta->warps[warp];
-    if (w->state == WARP_DONE) return EMU_DONE;
-    if (!step_ready(w, c)) return EMU_BLOCKED;
-    const struct insn *in = w->next;
-    const struct code *code = w->code;
-    uint32_t ptx = in->ptx;
-    c->event = out;
-    c->budget = SLICE;
-    out->function = code->function;
-    out->insn = &code->function->insns[ptx];
-    out->mask = insn_mask(in, w);
-    do in = step_record(w, c, in);
-    while (in && w->code == code && in->ptx == ptx);
-    c->event = NULL;
-    if (w->state == WARP_FAULT) return EMU_FAULT;
-    if (w->state == WARP_YIELD) warp_yield(w, c);
-    return w->state == WARP_DONE ? EMU_DONE : EMU_YIELD;
 }
 
 /* ---- explaining ------------------------------------------------------------------------------------------------------------ */

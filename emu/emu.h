@@ -156,16 +156,34 @@ void emu_cta_explain(const struct emu_cta *cta, char *buf, size_t n);
 
 const char *emu_isa_name(void);                /* "AVX-512", "AVX2" or "baseline": the lane handlers in use; HEDDLE_ISA overrides */
 
-/* One call for timing, tracing, debugging: execute the next instruction of warp number `warp` of the CTA and say what happened. */
-struct emu_event {
+/* ---- one instruction at a time: for timing, tracing, debugging (emu/step.c) ------------------------------------------------------------------ */
+
+struct emu_event {                             /* what an instruction did */
     const struct ptx_function *function;
     const struct ptx_insn *insn;               /* the PTX instruction */
     uint32_t mask;                             /* lanes that executed it */
     uint8_t space;                             /* enum ptx_space after resolving generic; memory operations only */
     uint8_t bytes;                             /* per lane; 0 = no memory operation */
     bool store, atomic;
-    const uint64_t *address;                   /* 32 generic addresses; valid until the next call */
+    bool strong;                               /* atomic, volatile, relaxed, acquire or release, to global memory: takes effect where the memory system says */
+    const uint64_t *address;                   /* 32 generic addresses; valid until the next call on the worker */
 };
+
+/* The next instruction of a warp. EMU_YIELD: there is one; EMU_BLOCKED: it waits for a barrier or other lanes; EMU_DONE; EMU_FAULT: no memory.
+ * Lanes that wait for others are let go where nothing else can go on (independent thread scheduling), which is all that changes. */
+struct emu_next { const struct ptx_function *function; uint32_t insn /* index */, mask; };
+enum emu_result emu_warp_peek(struct emu_cta *cta, struct emu_worker *w, uint32_t warp, struct emu_next *out);
+
+/* Executes the next instruction and says what happened. */
 enum emu_result emu_warp_step(struct emu_cta *cta, struct emu_worker *w, uint32_t warp, struct emu_event *out);
+
+/* As emu_warp_step, at `cycle` (what %clock reads; not 0), but a strong access to global memory is only checked and addressed: pending says what is left
+ * to do, and out->strong is set. The registers that it reads or writes must not be used by the warp, and no call or return executed, before it was performed.
+ * *patience: how many branches the running lanes may take before other lanes of the warp get their turn; the caller keeps it with the warp, 0 at first. */
+struct emu_pending { struct emu_cta *cta; const void *record; char *frame; uint32_t warp, mask; };
+enum emu_result emu_warp_issue(struct emu_cta *cta, struct emu_worker *w, uint32_t warp, uint64_t cycle, int32_t *patience, struct emu_event *out,
+                               struct emu_pending *pending);
+/* Performs a pending access for some of its lanes. Any worker of the host thread that calls; different lanes may be performed by different threads at once. */
+enum emu_result emu_warp_perform(const struct emu_pending *pending, struct emu_worker *w, uint32_t lanes);
 
 #endif

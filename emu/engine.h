@@ -107,6 +107,9 @@ struct ctx {                                   /* one per worker */
     struct emu_fault fault;
     struct emu_event *event;                   /* filled by memory handlers when not NULL (stepping) */
     uint64_t event_address[WARP_SIZE];
+    bool defer;                                /* stepping: strong accesses to global memory are not done, */
+    const struct insn *deferred;               /* but noted here */
+    uint64_t cycle;                            /* stepping for a timing model: what %clock reads; 0: the clock counts instructions */
     char *shared; uint32_t shared_bytes;       /* of the running CTA */
     bool parallel;
     bool spun;                                 /* a loop that may wait for another lane went round: waiting lanes may leave their joins early */

@@ -98,6 +98,9 @@ static inline void flow_charge(const struct insn *in, const struct warp *w, stru
 }
 
 /* cta.c */
+bool cta_bind(struct emu_cta *cta, struct ctx *c);             /* the worker works on this CTA from now on; false: no memory */
+enum emu_result cta_no_memory(struct ctx *c);                  /* the fault for that */
+void warp_yield(struct warp *w, struct ctx *c);                /* after WARP_YIELD: the split goes to the end of the row */
 struct worker_clock { uint64_t read_at, readings, ahead; };   /* sreg.c: warp_insns at the last reading of %clock; readings in a row; ticks beyond warp_insns */
 struct worker_clock *worker_clock(struct ctx *c);
 /* Counts threads in; true: the barrier is complete and all who wait at it are ready. count 0: all live threads. */

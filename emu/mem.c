@@ -197,6 +197,11 @@ bool mem_resolve(const struct insn *in, struct warp *w, struct ctx *c, uint32_t 
         c->event->store = (in->extra & MEM_STORE) != 0;
         c->event->atomic = (in->extra & MEM_ATOMIC) != 0;
         c->event->address = c->event_address;
+        c->event->strong = (in->extra & (MEM_STRONG | MEM_ATOMIC)) != 0 && a.space == MEM_GLOBAL && mask;
+        if (c->defer && c->event->strong) {    /* the caller does it later: emu_warp_perform */
+            c->deferred = in;
+            return false;
+        }
     }
     return true;
 }

@@ -1,0 +1,31 @@
+/* Which memory partition, sub-partition (L2 slice), bank, row and column an address has. Built once from the configuration language's mapping string
+ * "dramid@N;<64 letters, most significant first>" (B bank, R row, C column, S burst, D channel, 0 ignored). Immutable afterwards. */
+#ifndef HEDDLE_TIMING_ADDRMAP_H
+#define HEDDLE_TIMING_ADDRMAP_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+
+/* -gpgpu_memory_partition_indexing; the numbers are the configuration language's. */
+enum partition_indexing { PARTITION_CONSECUTIVE = 0, PARTITION_XOR = 1, PARTITION_IPOLY = 2, PARTITION_NONE = 3, PARTITION_RANDOM = 4, PARTITION_IPOLY_MODULO = 6 };
+
+struct dram_place { uint32_t channel, slice /* global: channel * slices per channel + sub */, bank; uint32_t row, column; };
+
+struct addrmap {
+    uint32_t channels, slices_per_channel;
+    enum partition_indexing indexing;
+    int channel_at;                            /* N of dramid@N; -1: by D letters */
+    bool gap;                                  /* channels is no power of two */
+    unsigned channel_bits, sub_bits;
+    uint64_t bank, row, column, burst, channel; /* bit masks of the (rest of the) address */
+    uint64_t squeeze;                          /* bits that say neither channel nor slice */
+};
+
+/* text: as above; NULL: the 256-byte interleave that most parts use. Errors name the letter and its position. */
+enum status addrmap_create(struct addrmap *m, const char *text, uint32_t channels, uint32_t slices_per_channel, enum partition_indexing indexing, struct error *err) MUST_CHECK;
+struct dram_place addrmap_place(const struct addrmap *m, uint64_t address);
+/* The address within the slice: channel and slice bits squeezed out. What an L2 slice takes its set from. */
+uint64_t addrmap_local(const struct addrmap *m, uint64_t address);
+
+#endif

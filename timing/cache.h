@@ -1,0 +1,83 @@
+/* A sectored, set-associative tag array: L1 data, L2 slice, instruction, constant and texture caches all are one. It holds no data (values are
+ * emu's); it knows which bytes it would hold. Queues, MSHRs and what follows a miss are the controller's (l1.c, slice.c).
+ *
+ * The unit of an access is an atom: a 32-byte sector of a sectored cache, otherwise a line. One thread at a time. */
+#ifndef HEDDLE_TIMING_CACHE_H
+#define HEDDLE_TIMING_CACHE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+#include "timing/hash.h"
+
+enum { SECTOR_BYTES = 32, LINE_SECTORS = 4 };
+
+enum cache_write { CACHE_READ_ONLY, CACHE_WRITE_BACK, CACHE_WRITE_THROUGH, CACHE_WRITE_EVICT, CACHE_LOCAL_BACK };   /* R B T E L */
+enum cache_alloc { CACHE_ON_MISS, CACHE_ON_FILL };                       /* m f; s is one or the other, by kernel */
+enum cache_write_alloc { CACHE_NO_ALLOCATE, CACHE_ALLOCATE, CACHE_FETCH_ON_WRITE, CACHE_LAZY_FETCH };               /* N W F L */
+
+struct replacement;
+struct cache_spec {
+    bool sectored;
+    uint32_t sets, ways, line_bytes;
+    enum set_hash set_hash;
+    const struct replacement *replacement;     /* timing/replacement/ */
+    enum cache_write write;
+    enum cache_alloc alloc;
+    enum cache_write_alloc write_alloc;
+    uint32_t dirty_percent;                    /* a dirty line may be a victim only when at least so many of all lines are dirty */
+};
+
+enum sector_state { SECTOR_INVALID, SECTOR_RESERVED, SECTOR_VALID, SECTOR_MODIFIED };
+
+struct cache_line {
+    uint8_t state[LINE_SECTORS];               /* enum sector_state; [0] alone when not sectored */
+    uint32_t written[LINE_SECTORS];            /* bytes known by writes to a sector that was never fetched; all ones when it was */
+    uint64_t touched, filled;                  /* serial numbers of the last access and of the allocation; for replacement */
+};
+
+struct cache {
+    struct cache_spec spec;
+    uint32_t ways;                             /* in use; a carve-out may lower it: 0 = every access misses and nothing is kept */
+    uint64_t *tags;                            /* sets x spec.ways; line number + 1, 0 = free */
+    struct cache_line *lines;                  /* the same shape */
+    uint32_t n_dirty;                          /* lines with a modified sector */
+    uint64_t serial;                           /* one more with every access */
+};
+
+enum status cache_create(struct cache *c, const struct cache_spec *spec, struct error *err) MUST_CHECK;
+void cache_destroy(struct cache *c);
+void cache_set_ways(struct cache *c, uint32_t ways);         /* invalidates; between kernels */
+void cache_invalidate(struct cache *c);                      /* drops everything, dirty lines too */
+
+enum cache_result { CACHE_HIT, CACHE_HIT_RESERVED, CACHE_MISS, CACHE_SECTOR_MISS, CACHE_RESERVATION_FAIL };
+
+/* The bytes of a line that an access touches: 128 bits, or those of the atom when it lies in one sector. */
+struct line_mask { uint32_t sector[LINE_SECTORS]; };
+
+/* What a dirty victim writes back: one write for each sector with bytes. */
+struct cache_victim { bool dirty; uint64_t line_address; struct line_mask bytes; };
+
+/* Looks up the atom at `address`, changing nothing. */
+enum cache_result cache_probe(const struct cache *c, uint64_t address, const struct line_mask *bytes, bool write, uint32_t *way);
+
+/* A read. HIT touches the line. MISS and SECTOR_MISS reserve (CACHE_ON_MISS) or do nothing (CACHE_ON_FILL); RESERVATION_FAIL: every way is reserved. */
+enum cache_result cache_read(struct cache *c, uint64_t address, const struct line_mask *bytes, struct cache_victim *victim);
+/* A write that the cache keeps: allocates without a fetch, marks bytes. modify: the sector becomes dirty (write back), else stays clean (write through). */
+enum cache_result cache_write(struct cache *c, uint64_t address, const struct line_mask *bytes, bool modify, struct cache_victim *victim);
+/* A write that hits what is there and allocates nothing; CACHE_MISS otherwise. */
+enum cache_result cache_update(struct cache *c, uint64_t address, const struct line_mask *bytes, bool modify);
+/* Data came back. With CACHE_ON_FILL allocates now: victim may be written. */
+void cache_fill(struct cache *c, uint64_t address, struct cache_victim *victim);
+void cache_evict(struct cache *c, uint64_t address);         /* drops the sector, dirty or not */
+
+/* Replacement: which way of a set goes. A policy is one file of timing/replacement/. */
+struct replacement {
+    const char *name;
+    /* order: the value by which ways are compared; the least goes first. */
+    uint64_t (*order)(const struct cache_line *l);
+};
+extern const struct replacement replacement_lru, replacement_fifo;
+const struct replacement *replacement_find(const char *name);           /* NULL: no such policy */
+
+#endif

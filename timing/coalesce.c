@@ -1,0 +1,186 @@
+#include "timing/coalesce.h"
+
+#include <string.h>
+
+enum { LINE = 128 };
+
+bool coalesce_by_sectors(const struct coalescer *c, bool bypass)
+{
+    return c->arch >= 40 || (c->arch >= 20 && c->arch < 39 && bypass);
+}
+
+static uint32_t segment_bytes(const struct lanes *in, bool sectors)
+{
+    if (sectors || in->bytes == 1)
+        return 32;
+    return in->bytes == 2 ? 64 : LINE;
+}
+
+static void mark(struct access *a, uint64_t from, uint32_t bytes)
+{
+    for (uint32_t at = (uint32_t)(from % LINE), end = at + bytes; at < end;) {
+        uint32_t sector = at / SECTOR_BYTES, first = at % SECTOR_BYTES, n = end - at < SECTOR_BYTES - first ? end - at : SECTOR_BYTES - first;
+        a->touched.sector[sector] |= (n == 32 ? UINT32_MAX : (1u << n) - 1) << first;
+        at += n;
+    }
+}
+
+static bool overlaps(const struct access *a, uint64_t from, uint32_t bytes)
+{
+    struct access probe = {.bytes = 0};
+    mark(&probe, from, bytes);
+    for (unsigned s = 0; s < LINE_SECTORS; s++)
+        if (a->touched.sector[s] & probe.touched.sector[s])
+            return true;
+    return false;
+}
+
+/* Adds bytes [from, from + bytes), which lie in one segment, to the accesses from `start` on. apart: not to one that has some of them already. */
+static uint32_t add(struct access *out, uint32_t start, uint32_t n, uint64_t from, uint32_t bytes, uint32_t segment, unsigned lane, bool apart)
+{
+    uint64_t base = from & ~(uint64_t)(segment - 1);
+    for (uint32_t i = n; i-- > start;)         /* newest first: neighbours are the rule */
+        if (out[i].address == base && !(apart && overlaps(&out[i], from, bytes))) {
+            mark(&out[i], from, bytes);
+            out[i].lanes |= 1u << lane;
+            return n;
+        }
+    out[n] = (struct access){.address = base, .bytes = segment, .lanes = 1u << lane};
+    mark(&out[n], from, bytes);
+    return n + 1;
+}
+
+/* A segment of which only one half is used shrinks to it, twice at most, down to 32 bytes. */
+static void shrink(struct access *a)
+{
+    while (a->bytes > SECTOR_BYTES) {
+        uint32_t half = a->bytes / 2, first = (uint32_t)(a->address % LINE) / SECTOR_BYTES, n = half / SECTOR_BYTES;
+        bool low = false, high = false;
+        for (uint32_t s = 0; s < n; s++) {
+            low = low || a->touched.sector[first + s];
+            high = high || a->touched.sector[first + n + s];
+        }
+        if (low && high)
+            return;
+        if (high)
+            a->address += half;
+        a->bytes = half;
+    }
+}
+
+static uint32_t gather(const struct coalescer *c, const struct lanes *in, bool sectors, bool apart, struct access *out)
+{
+    uint32_t n = 0, segment = segment_bytes(in, sectors), parts = c->warp_parts ? c->warp_parts : 1;
+    for (uint32_t part = 0; part < parts; part++) {
+        uint32_t start = n, first = part * WARP_LANES / parts, end = (part + 1) * WARP_LANES / parts;
+        for (uint32_t lane = first; lane < end; lane++) {
+            if (!(in->mask >> lane & 1))
+                continue;
+            uint64_t a = in->address[lane];
+            for (uint32_t left = in->bytes; left;) {
+                uint32_t room = segment - (uint32_t)(a & (segment - 1)), k = left < room ? left : room;
+                n = add(out, start, n, a, k, segment, lane, apart);
+                a += k;
+                left -= k;
+            }
+        }
+    }
+    if (!sectors)
+        for (uint32_t i = 0; i < n; i++)
+            shrink(&out[i]);
+    return n;
+}
+
+uint32_t coalesce(const struct coalescer *c, const struct lanes *in, bool sectors, struct access *out) { return gather(c, in, sectors, false, out); }
+uint32_t coalesce_atomic(const struct coalescer *c, const struct lanes *in, bool sectors, struct access *out) { return gather(c, in, sectors, true, out); }
+
+/* ---- banks ---- */
+
+enum { BANKS = 32 };
+
+/* The most distinct words in a bank among lanes first..first+count-1. */
+static uint32_t phase_cycles(const struct lanes *in, uint32_t first, uint32_t count)
+{
+    uint32_t n_words = in->bytes <= 4 ? 1 : in->bytes / 4, most = 0;
+    uint64_t words[BANKS][WARP_LANES];
+    uint8_t n[BANKS] = {0};
+    for (uint32_t lane = first; lane < first + count; lane++) {
+        if (!(in->mask >> lane & 1))
+            continue;
+        for (uint32_t k = 0; k < n_words; k++) {
+            uint64_t word = in->address[lane] / 4 + k;
+            uint32_t bank = (uint32_t)word % BANKS, i = 0;
+            while (i < n[bank] && words[bank][i] != word)
+                i++;
+            if (i == n[bank]) {
+                words[bank][n[bank]++] = word;
+                most = n[bank] > most ? n[bank] : most;
+            }
+        }
+    }
+    return most;
+}
+
+/* Consecutive or equal addresses, by far the most frequent, need no search. */
+static bool conflict_free(const struct lanes *in)
+{
+    if (in->mask != UINT32_MAX || in->bytes > 4)
+        return false;
+    uint64_t a = in->address[0], step = in->address[1] - a;
+    if (step > 4 || (step && step != in->bytes))
+        return false;
+    for (unsigned i = 2; i < WARP_LANES; i++)
+        if (in->address[i] != a + i * step)
+            return false;
+    return step == 0 || a % in->bytes == 0;
+}
+
+uint32_t bank_cycles(const struct lanes *in)
+{
+    if (conflict_free(in))
+        return 1;
+    uint32_t per_phase = in->bytes <= 4 ? 32 : in->bytes == 8 ? 16 : 8, sum = 0;
+    for (uint32_t first = 0; first < WARP_LANES; first += per_phase)
+        sum += phase_cycles(in, first, per_phase);
+    return sum;
+}
+
+/* ---- first-level cache throughput ---- */
+
+/* The tag bank of a line: the XOR of the 2-bit digits of its number. */
+static unsigned tag_bank(uint64_t line)
+{
+    line ^= line >> 32;
+    line ^= line >> 16;
+    line ^= line >> 8;
+    line ^= line >> 4;
+    line ^= line >> 2;
+    return line & 3;
+}
+
+uint32_t wavefront_quarter_cycles(const struct lanes *in, uint32_t port_bytes)
+{
+    uint64_t lines[2 * WARP_LANES];
+    uint32_t n = 0, in_bank[4] = {0}, active = 0, most = 0;
+    for (unsigned lane = 0; lane < WARP_LANES; lane++) {
+        if (!(in->mask >> lane & 1))
+            continue;
+        active++;
+        for (uint64_t line = in->address[lane] / LINE; line <= (in->address[lane] + in->bytes - 1) / LINE; line++) {
+            uint32_t i = n;
+            while (i > 0 && lines[i - 1] != line)
+                i--;
+            if (i == 0) {
+                lines[n++] = line;
+                uint32_t k = ++in_bank[tag_bank(line)];
+                most = k > most ? k : most;
+            }
+        }
+    }
+    uint32_t quarters = 4 * bank_cycles(in);
+    uint32_t tag = 3 + n > 4 * most ? 3 + n : 4 * most;
+    uint32_t port = (4 * active * in->bytes + port_bytes - 1) / port_bytes;
+    quarters = tag > quarters ? tag : quarters;
+    quarters = port > quarters ? port : quarters;
+    return quarters > 4 ? quarters : 4;
+}

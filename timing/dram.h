@@ -1,0 +1,76 @@
+/* One DRAM channel: request queue, FCFS or FR-FCFS scheduling, banks, bank groups, command and data buses. All times are DRAM command cycles.
+ * A request is one atom (32 bytes: burst length x bus x chips). Absolute "not before" times stand where hardware has counters.
+ * The row is left open after an access. No refresh, as published models have it. One thread at a time. */
+#ifndef HEDDLE_TIMING_DRAM_H
+#define HEDDLE_TIMING_DRAM_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+
+enum { DRAM_MAX_BANKS = 64 };
+
+struct dram_order;                             /* timing/dram_order/: fcfs, frfcfs */
+struct dram_spec {
+    uint32_t banks, groups;                    /* groups: 1 = none */
+    bool group_low_bits;                       /* the group of a bank: its low bits, else its high bits */
+    uint32_t ccd, ccdl, rrd, rcd, ras, rp, rc, cl, wl, cdlr, wr, rtpl;   /* cycles; as in -gpgpu_dram_timing_opt */
+    uint32_t burst_cycles;                     /* burst length / data-to-command clock ratio */
+    uint32_t atom_bytes;
+    const struct dram_order *order;
+    uint32_t queue;                            /* requests; 0: no limit */
+    uint32_t write_queue, write_high, write_low;   /* 0: writes share the queue */
+    uint32_t return_queue;                     /* reads that wait for their slice; 0: no limit */
+    bool dual_bus;                             /* HBM: a row and a column command in one cycle */
+};
+
+struct dram_request { uint64_t id; uint32_t bank, row; bool write; };
+
+struct dram_node { struct dram_request r; uint64_t order; uint32_t next, prev; };
+struct dram_list { uint32_t first, last, n; };  /* of nodes, oldest first */
+
+enum { DRAM_NONE = UINT32_MAX };
+struct dram_bank {
+    bool open; uint32_t row;
+    uint32_t current;                          /* node under way, DRAM_NONE: free */
+    uint64_t activate_from, column_from, write_from, precharge_from;   /* not before these cycles */
+    struct dram_list waiting[2];               /* reads (or everything), writes of the write queue */
+};
+
+struct dram_stats { uint64_t reads, writes, activates, precharges, row_hits, row_misses, busy_cycles /* data bus */, active_cycles /* something to do */, queue_sum; };
+
+struct dram {
+    struct dram_spec spec;
+    uint64_t cycle;                            /* next to be simulated */
+    struct dram_bank banks[DRAM_MAX_BANKS];
+    uint64_t group_from[DRAM_MAX_BANKS];       /* column commands of a group: CCDL */
+    uint64_t any_column_from, any_activate_from, read_from, write_from;    /* CCD, RRD, bus turnarounds */
+    uint32_t rotate;                           /* bank scanned first */
+    struct dram_node *nodes; uint32_t n_nodes, free_node;
+    uint32_t n_reads, n_writes;                /* queued or under way; n_writes: of the write queue */
+    bool draining;                             /* the write queue has its turn */
+    uint64_t serial;
+    struct dram_list flight;                   /* issued reads whose data is on its way; order = the cycle it is there */
+    struct dram_list returned;                 /* reads that their slice has not taken yet */
+    struct dram_stats stats;
+};
+
+enum status dram_create(struct dram *d, const struct dram_spec *spec, struct error *err) MUST_CHECK;
+void dram_destroy(struct dram *d);
+bool dram_room(const struct dram *d, bool write);
+void dram_push(struct dram *d, const struct dram_request *r);    /* only with room */
+/* True: a cycle may change something. False: nothing is queued or under way, cycles can be skipped. */
+bool dram_busy(const struct dram *d);
+void dram_tick(struct dram *d);                /* one command cycle */
+bool dram_returned(struct dram *d, uint64_t *id);   /* takes the oldest read whose data is there; writes are never returned */
+/* How many cycles nothing can happen for; 0: the next cycle may do something. The caller may advance d->cycle by so many. */
+uint64_t dram_idle_cycles(const struct dram *d);
+
+/* Scheduling order: which waiting request a free bank takes. list: oldest first. A policy is one file of timing/dram_order/. */
+struct dram_order {
+    const char *name;
+    uint32_t (*choose)(const struct dram *d, const struct dram_bank *b, const struct dram_list *list);   /* a node, or DRAM_NONE */
+};
+extern const struct dram_order dram_fcfs, dram_frfcfs;
+
+#endif

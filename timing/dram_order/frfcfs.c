@@ -1,0 +1,13 @@
+/* First ready, first come first served: the oldest request to the open row, else the oldest (Rixner et al., ISCA 2000). */
+#include "timing/dram.h"
+
+static uint32_t choose(const struct dram *d, const struct dram_bank *b, const struct dram_list *list)
+{
+    if (b->open)
+        for (uint32_t i = list->first; i != DRAM_NONE; i = d->nodes[i].next)
+            if (d->nodes[i].r.row == b->row)
+                return i;
+    return list->first;
+}
+
+const struct dram_order dram_frfcfs = {"frfcfs", choose};

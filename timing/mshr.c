@@ -1,0 +1,97 @@
+#include "timing/mshr.h"
+
+#include <stdlib.h>
+
+enum status mshr_create(struct mshr *m, uint32_t entries, uint32_t merge, struct error *err)
+{
+    uint32_t size = 4;
+    while (size < entries * 2)
+        size *= 2;
+    uint32_t n = entries * merge;
+    *m = (struct mshr){.entries = entries, .merge = merge, .mask = size - 1, .free_node = n ? 0 : MSHR_NONE};
+    m->table = calloc(size, sizeof *m->table);
+    m->nodes = calloc(n ? n : 1, sizeof *m->nodes);
+    if (!m->table || !m->nodes) {
+        mshr_destroy(m);
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory for %u MSHR entries", entries);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        m->nodes[i].next = i + 1 < n ? i + 1 : MSHR_NONE;
+    return ST_OK;
+}
+
+void mshr_destroy(struct mshr *m)
+{
+    free(m->table);
+    free(m->nodes);
+    m->table = NULL;
+    m->nodes = NULL;
+}
+
+static uint32_t home(const struct mshr *m, uint64_t atom) { return (uint32_t)((atom >> 5) * 0x9e3779b97f4a7c15u >> 40) & m->mask; }
+
+/* The entry of the atom, or the free place where it would go. */
+static struct mshr_entry *find(const struct mshr *m, uint64_t atom)
+{
+    uint32_t i = home(m, atom);
+    while (m->table[i].atom && m->table[i].atom != atom + 1)
+        i = (i + 1) & m->mask;
+    return &m->table[i];
+}
+
+enum mshr_result mshr_check(const struct mshr *m, uint64_t atom)
+{
+    const struct mshr_entry *e = find(m, atom);
+    if (e->atom)
+        return e->n < m->merge ? MSHR_MERGED : MSHR_MERGE_FULL;
+    return m->used < m->entries ? MSHR_NEW : MSHR_ENTRIES_FULL;
+}
+
+enum mshr_result mshr_add(struct mshr *m, uint64_t atom, uint64_t request)
+{
+    enum mshr_result r = mshr_check(m, atom);
+    if (r == MSHR_ENTRIES_FULL || r == MSHR_MERGE_FULL)
+        return r;
+    struct mshr_entry *e = find(m, atom);
+    uint32_t at = m->free_node;
+    m->free_node = m->nodes[at].next;
+    m->nodes[at] = (struct mshr_node){.request = request, .next = MSHR_NONE};
+    if (r == MSHR_NEW) {
+        *e = (struct mshr_entry){.atom = atom + 1, .first = at};
+        m->used++;
+    } else {
+        m->nodes[e->last].next = at;
+    }
+    e->last = at;
+    e->n++;
+    return r;
+}
+
+/* Open addressing without tombstones: what follows in the run moves up. */
+static void remove_at(struct mshr *m, uint32_t i)
+{
+    uint32_t hole = i;
+    for (uint32_t j = (i + 1) & m->mask; m->table[j].atom; j = (j + 1) & m->mask) {
+        uint32_t want = home(m, m->table[j].atom - 1);
+        if (((j - want) & m->mask) >= ((j - hole) & m->mask)) {
+            m->table[hole] = m->table[j];
+            hole = j;
+        }
+    }
+    m->table[hole] = (struct mshr_entry){0};
+    m->used--;
+}
+
+bool mshr_fill(struct mshr *m, uint64_t atom, void (*fn)(void *user, uint64_t request), void *user)
+{
+    struct mshr_entry *e = find(m, atom);
+    if (!e->atom)
+        return false;
+    uint32_t first = e->first, last = e->last;
+    remove_at(m, (uint32_t)(e - m->table));
+    for (uint32_t i = first; i != MSHR_NONE; i = m->nodes[i].next)
+        fn(user, m->nodes[i].request);
+    m->nodes[last].next = m->free_node;
+    m->free_node = first;
+    return true;
+}
