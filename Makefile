@@ -122,6 +122,12 @@ demo:                                                                ## run a CU
 $(BUILD)/ptx-run: tests/ptx/run.c tests/ptx/cases.c tests/ptx/cases.h $(BUILD)/libheddle.so $(BUILD)/shims/libcuda.so
 	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) tests/ptx/run.c tests/ptx/cases.c -o $@ -L$(BUILD)/shims -lcuda -lm
 
+$(BUILD)/ptx-cover: tests/ptx/cover.c tests/ptx/cases.c tests/ptx/cases.h $(core)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) tests/ptx/cover.c tests/ptx/cases.c -o $@ $(core) $(EXE_LIBS)
+
+$(BUILD)/ptx-fold: tests/ptx/fold.c tests/ptx/cases.c tests/ptx/cases.h
+	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) tests/ptx/fold.c tests/ptx/cases.c -o $@ -lm
+
 $(BUILD)/tests/test_%: tests/unit/test_%.c $(cli_core) $(core)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(cli_core) $(core) $$(pkg-config --libs check) $(EXE_LIBS)
@@ -168,10 +174,10 @@ bench: all                                                           ## speed: r
 lint: $(BUILD)/libheddle.so                                          ## floors, exports, sizes, forbidden calls, cppcheck
 	@BUILD=$(BUILD) scripts/lint
 
-docs:                                                                ## regenerate the generated pages
+docs: $(BUILD)/ptx-cover                                             ## regenerate the generated pages
 	@BUILD=$(BUILD) scripts/docs
 
-docs-check:                                                          ## fail when a generated page is not up to date
+docs-check: $(BUILD)/ptx-cover                                       ## fail when a generated page is not up to date
 	@BUILD=$(BUILD) scripts/docs --check
 
 # ---- the rest ----

@@ -60,7 +60,11 @@ unsigned case_threads(const struct test *t);
 /* A module of several cases; the kernel of tests[i] is called c<i - first>. They have target and version in common. */
 char *cases_ptx(const struct test *tests, size_t first, size_t count);
 
-/* The values of row r as bytes at `at`; outputs are what is expected. */
+/* A kernel c<i>, without a module's head, that does what case i does on constants instead of inputs: one row after the other, output k of
+ * row r at p + 32 * (r * n_out + k). For a compiler that folds. */
+char *case_ptx_constant(const struct test *tests, size_t i);
+
+/* A value as bytes, and bytes as a value. */
 void value_store(const struct field *f, const struct value *v, uint8_t *at);
 void value_load(const struct field *f, const uint8_t *at, uint64_t bits[2]);
 /* Whether got is what v asks for; unset holds what an untouched output has. */
