@@ -73,6 +73,9 @@ $(obj)/emu/isa_%.$(1).o: emu/isa_%.c
 endef
 $(foreach isa,base avx2 avx512,$(eval $(call isa_rule,$(isa))))
 
+# The built-in GPUs are texts inside the library.
+$(obj)/timing/parts.o: $(wildcard timing/gpus/*.conf)
+
 # A changed Makefile (flags) or a removed source file rebuilds what depends on it.
 $(lib_obj) $(cli_obj): Makefile
 $(BUILD)/lib_obj.list: FORCE
