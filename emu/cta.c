@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/cluster.h"
 #include "emu/flow.h"
 
 enum { SLICE = 8192 };                         /* warp instructions that a warp may run before the next one's turn */
@@ -33,6 +34,7 @@ static void cta_destroy(struct emu_cta *cta)
     free(cta->frames);
     free(cta->shared);
     free(cta->local);
+    free(cta->cluster_room);
     free(cta);
 }
 
@@ -126,7 +128,7 @@ static void cta_prepare(struct emu_cta *cta, struct emu_grid *g)
     cta->grid_serial = g->serial;
 }
 
-enum status emu_cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_worker *wk, uint64_t index, uint32_t smid, struct error *err)
+enum status cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_worker *wk, uint64_t index, uint32_t smid, struct error *err)
 {
     struct emu_cta *cta = cta_take(wk, g);
     *out = cta;
@@ -142,6 +144,8 @@ enum status emu_cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_w
     cta->ctaid[2] = (uint32_t)(index / g->launch.grid[0] / g->launch.grid[1]);
     if (cta->grid_serial != g->serial) cta_prepare(cta, g);
     cta->live_threads = g->threads;
+    cta->cluster = NULL;
+    cta->cluster_rank = 0;
     cta->next_warp = 0;
     cta->barriers_open = 0;
     memset(cta->barrier_room, 0, sizeof cta->barrier_room);
@@ -155,13 +159,25 @@ enum status emu_cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_w
     return ST_OK;
 }
 
-void emu_cta_free(struct emu_cta *cta, struct emu_worker *w)
+enum status emu_cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_worker *wk, uint64_t index, uint32_t smid, struct error *err)
 {
-    if (!cta) return;
+    return g->cluster_ctas > 1 ? cluster_start(out, g, wk, index, smid, err) : cta_start(out, g, wk, index, smid, err);
+}
+
+static void cta_free(struct emu_cta *cta, struct emu_worker *w)
+{
     for (uint32_t i = 0; i < cta->n_warps; i++)
         if (cta->warps[i].state != WARP_DONE) flow_give_up(&cta->warps[i]);
     cta->next_free = w->free;
     w->free = cta;
+}
+
+void emu_cta_free(struct emu_cta *cta, struct emu_worker *w)
+{
+    if (!cta) return;
+    uint32_t n = cta->cluster ? cta->cluster->n : 1;
+    for (uint32_t i = n; i-- > 1;) cta_free(cta->cluster->cta[i], w);
+    cta_free(cta, w);
 }
 
 /* ---- barriers ------------------------------------------------------------------------------------------------------ */
@@ -269,7 +285,7 @@ enum emu_result cta_no_memory(struct ctx *c)
     return EMU_FAULT;
 }
 
-enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t quantum)
+enum emu_result cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t quantum)
 {
     struct ctx *c = &wk->c;
     if (!cta_bind(cta, c)) return cta_no_memory(c);
@@ -300,9 +316,19 @@ enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t 
     }
 }
 
+enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t quantum)
+{
+    return cta->cluster && cta->cluster->n > 1 ? cluster_run(cta->cluster, wk, quantum) : cta_run(cta, wk, quantum);
+}
+
+struct emu_cta *emu_cta_of_rank(struct emu_cta *cta, uint32_t rank)
+{
+    return !cta->cluster ? rank == 0 ? cta : NULL : rank < cta->cluster->n ? cta->cluster->cta[rank] : NULL;
+}
+
 /* ---- explaining ------------------------------------------------------------------------------------------------------------ */
 
-static const char *const waits_for[] = { "ready", "reconvergence", "barrier", "lanes of mask", "sleep" };
+static const char *const waits_for[] = { "ready", "reconvergence", "barrier", "lanes of mask", "sleep", "barrier of the cluster" };
 
 static void explain_split(const struct split *s, uint32_t warp, char *buf, size_t n)
 {
@@ -316,15 +342,28 @@ static void explain_split(const struct split *s, uint32_t warp, char *buf, size_
         snprintf(buf, n, "warp %u lanes 0x%08x: %s, %s line %u\n", warp, s->mask, waits_for[s->state], f->name, in->line);
 }
 
-void emu_cta_explain(const struct emu_cta *cta, char *buf, size_t n)
+static size_t explain_block(const struct emu_cta *cta, char *buf, size_t n)
 {
     size_t at = 0;
-    if (n) buf[0] = 0;
     for (uint32_t i = 0; i < cta->n_warps; i++) {
         const struct warp_flow *f = cta->warps[i].flow;
         for (uint32_t k = 0; k < f->n && at + 1 < n; k++) {
             explain_split(&f->waiting[k], i, buf + at, n - at);
             at += strlen(buf + at);
         }
+    }
+    return at;
+}
+
+void emu_cta_explain(const struct emu_cta *cta, char *buf, size_t n)
+{
+    const struct cluster *k = cta->cluster;
+    if (n) buf[0] = 0;
+    size_t at = k ? 0 : explain_block(cta, buf, n);
+    for (uint32_t r = 0; k && r < k->n && at + 1 < n; r++) {
+        if (k->done >> r & 1) continue;
+        if (k->n > 1) snprintf(buf + at, n - at, "block of rank %u in the cluster:\n", r);
+        at += strlen(buf + at);
+        at += explain_block(k->cta[r], buf + at, n - at);
     }
 }

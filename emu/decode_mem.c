@@ -135,7 +135,8 @@ static enum status access(struct decoder *d, const struct ptx_insn *in, bool sto
     bool strong = is_strong(in);
     if (strong && a.space != MEM_LOCAL) {
         decode_says_can_wait(d);
-        decode_says_ordered(d);
+        if (a.space != MEM_SHARED)             /* who shares it runs on one host thread */
+            decode_says_ordered(d);
     }
     uint32_t flags = (store ? MEM_STORE : 0) | (strong ? MEM_STRONG : 0) | (n == 8 ? MEM_WIDE : 0);
     return emit(d, &a, MEM_EXTRA(kind, log2_of(n), a.space, a.form, flags), rows);

@@ -482,7 +482,7 @@ enum status decode_bar(struct decoder *d, const struct ptx_insn *in)
 {
     static const uint16_t ops[] = { PTX_MOD_SYNC, PTX_MOD_ARRIVE, PTX_MOD_POPC, PTX_MOD_AND, PTX_MOD_OR };
     if (ptx_insn_has(in, PTX_MOD_WARP)) return decode_warp_barrier(d, in);
-    if (ptx_insn_has(in, PTX_MOD_CLUSTER)) return decode_unsupported(d, in, "barriers of a cluster");
+    if (ptx_insn_has(in, PTX_MOD_CLUSTER)) return decode_cluster_barrier(d, in);
     unsigned op = index_of(in, ops, 5), n = in->n_operands, i = 0;
     uint32_t to = FRAME_TRUE, p = FRAME_TRUE, flip = 0, count = 0;
     if (op >= BAR_POPC) {

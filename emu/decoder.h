@@ -118,6 +118,8 @@ bool decode_is_parameter(const struct decoder *d, uint32_t own);       /* of a f
 uint32_t decode_param_copy(struct decoder *d, uint32_t own);           /* a parameter with an address lies in local memory: its offset there */
 /* decode_seal.c */
 const struct code *decode_seal(struct decoder *d);         /* NULL: no memory */
+/* cluster_barrier.c */
+enum status decode_cluster_barrier(struct decoder *d, const struct ptx_insn *in);
 /* decode_flow.c */
 void decode_end(struct decoder *d);            /* the end of the text: as ret */
 /* image.c: .global and .const variables declared inside a body are placed when the function is decoded; 0: no storage, or no memory */

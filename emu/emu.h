@@ -103,7 +103,8 @@ struct emu_host {                              /* what device built-ins ask of t
 };
 
 struct emu_launch {                            /* everything a launch says; copied by emu_grid_create */
-    uint32_t grid[3], block[3], cluster[3];    /* cluster 1,1,1 when there is none */
+    uint32_t grid[3], block[3], cluster[3];    /* cluster 1,1,1 or 0,0,0 when there is none */
+    bool explicit_cluster;                     /* somebody asked for a cluster, if only of one */
     uint32_t dynamic_shared_bytes;
     const void *params; uint32_t param_bytes;  /* laid out as the function's .param offsets say */
     uint64_t param_address;                    /* device address of a copy of params in the space (for cvta.param), or 0 */
@@ -125,6 +126,7 @@ struct emu_cta;
 enum status emu_grid_create(struct emu_grid **out, struct emu_kernel *k, const struct emu_launch *launch, struct error *err) MUST_CHECK;
 void emu_grid_free(struct emu_grid *g);
 uint64_t emu_grid_ctas(const struct emu_grid *g);
+uint64_t emu_grid_clusters(const struct emu_grid *g);          /* the same number when there are none */
 /* %clock of the grid shows `now`, and from here on one more for each warp instruction that w runs. A kernel that reads it is `ordered`: whoever runs
  * its CTAs on one worker, and says here how many instructions the device ran before, gets the same values in every run. Between calls of emu_cta_run. */
 void emu_grid_set_clock(struct emu_grid *g, struct emu_worker *w, uint64_t now);
@@ -132,13 +134,16 @@ void emu_grid_set_clock(struct emu_grid *g, struct emu_worker *w, uint64_t now);
 enum status emu_worker_create(struct emu_worker **out, struct error *err) MUST_CHECK;     /* keeps scratch and recycled CTA memory */
 void emu_worker_free(struct emu_worker *w);
 
-/* CTA number `index` in ctaid order (x fastest), told that it is on SM `smid`. */
+/* CTA number `index` in ctaid order (x fastest), told that it is on SM `smid`. In a launch with clusters: cluster number `index` in clusterid order. Its CTAs
+ * run together, on this worker, and one handle stands for them all; the CTA of rank r is told that it is on SM (smid + r) % n_sm. */
 enum status emu_cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_worker *w, uint64_t index, uint32_t smid, struct error *err) MUST_CHECK;
 enum emu_result { EMU_DONE, EMU_YIELD, EMU_BLOCKED, EMU_FAULT };
 /* Runs until every thread has exited (DONE), about `quantum` warp instructions were issued (YIELD), nothing in the CTA can go on by itself
- * (BLOCKED: all wait at barriers that cannot complete: a deadlock unless a debugger or another CTA of the cluster helps), or a thread faulted. */
+ * (BLOCKED: all wait at barriers that cannot complete: a deadlock unless a debugger helps), or a thread faulted. */
 enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *w, int64_t quantum);
 void emu_cta_free(struct emu_cta *cta, struct emu_worker *w);
+/* The CTA of a rank in the cluster that cta stands for; NULL: there is none. For who runs warps one by one, below: never given to emu_cta_run or _free. */
+struct emu_cta *emu_cta_of_rank(struct emu_cta *cta, uint32_t rank);
 
 struct emu_counters { uint64_t thread_insns, warp_insns, ctas; };
 void emu_worker_counters(const struct emu_worker *w, struct emu_counters *out);           /* since the worker was made */

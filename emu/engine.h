@@ -66,7 +66,8 @@ struct fill {
 
 /* Divergence. A warp is a set of splits with disjoint masks; one runs, the others are ready or wait. A join collects the lanes that
  * reach a reconvergence point until all expected ones are there (or, under ITS, until nothing else in the warp can run). */
-enum split_state { SPLIT_READY, SPLIT_JOIN /* waits in a join */, SPLIT_BARRIER /* CTA barrier */, SPLIT_SYNC /* .sync with member mask */, SPLIT_SLEEP };
+enum split_state { SPLIT_READY, SPLIT_JOIN /* waits in a join */, SPLIT_BARRIER /* CTA barrier */, SPLIT_SYNC /* .sync with member mask */, SPLIT_SLEEP,
+                   SPLIT_CLUSTER /* barrier of the cluster */ };
 
 enum warp_state {
     WARP_RUN,          /* go on with w->next under w->mask (the mask may have changed) */
@@ -124,6 +125,7 @@ struct emu_grid {
     uint64_t serial;                           /* never the same twice in a process */
     uint64_t n_ctas;
     uint32_t threads, warps;                   /* per CTA */
+    uint32_t cluster_ctas;                     /* per cluster, 1 = there are none */
     uint32_t shared_bytes;                     /* static, rounded up, and dynamic */
     uint32_t static_shared_bytes;
     uint32_t local_stride;                     /* bytes of local memory per thread, stack included */
@@ -142,6 +144,8 @@ struct emu_cta {                               /* emu/cta.c */
     uint32_t live_threads;
     uint32_t next_warp;                        /* round robin */
     uint32_t cluster_rank;
+    struct cluster *cluster;                   /* emu/cluster.h; NULL: a block of its own */
+    struct cluster *cluster_room;              /* memory of the cluster in which this block has rank 0 */
     struct emu_cta *next_free;                 /* the worker's list of recycled CTAs */
     uint64_t grid_serial;                      /* launch whose constants the frames hold */
     char *frames, *local; size_t frames_bytes, local_bytes, shared_room; uint32_t warps_room;

@@ -178,6 +178,7 @@ const struct insn *flow_exit(const struct insn *in, struct warp *w, struct ctx *
     w->cta->live_threads -= mask_count(lanes);
     leave_joins(w, w->flow->join, lanes, NULL);
     if (w->cta->barriers_open) cta_barrier_check(w->cta);
+    if (w->cta->cluster) cluster_exit(w, lanes);
     if (w->exited == FULL_MASK) {
         w->mask = 0;
         w->state = WARP_DONE;

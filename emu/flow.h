@@ -72,6 +72,9 @@ bool flow_has_ready(const struct warp *w);
 /* Lets the lanes that wait in joins go on without the others (independent thread scheduling). False: none waits. */
 bool flow_release(struct warp *w);
 
+/* cluster_barrier.c: lanes exited that belong to a cluster. */
+void cluster_exit(struct warp *w, uint32_t lanes);
+
 /* sync instructions of waiting splits (decode_sync.c): completes those whose lanes are all there. False: none was. */
 bool flow_sync_retry(struct warp *w, struct ctx *c);
 
@@ -101,6 +104,9 @@ static inline void flow_charge(const struct insn *in, const struct warp *w, stru
 bool cta_bind(struct emu_cta *cta, struct ctx *c);             /* the worker works on this CTA from now on; false: no memory */
 enum emu_result cta_no_memory(struct ctx *c);                  /* the fault for that */
 void warp_yield(struct warp *w, struct ctx *c);                /* after WARP_YIELD: the split goes to the end of the row */
+/* One block, outside any cluster: `index` counts blocks. */
+enum status cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_worker *w, uint64_t index, uint32_t smid, struct error *err) MUST_CHECK;
+enum emu_result cta_run(struct emu_cta *cta, struct emu_worker *w, int64_t quantum);
 struct worker_clock { uint64_t read_at, readings, ahead; };   /* sreg.c: warp_insns at the last reading of %clock; readings in a row; ticks beyond warp_insns */
 struct worker_clock *worker_clock(struct ctx *c);
 /* Counts threads in; true: the barrier is complete and all who wait at it are ready. count 0: all live threads. */

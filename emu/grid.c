@@ -3,9 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/cluster.h"
 #include "emu/flow.h"
 
 static atomic_uint_fast64_t serials = 1;
+
+static enum status check_cluster(const struct emu_kernel_facts *f, const struct emu_launch *l, struct error *err)
+{
+    uint64_t ctas = 1;
+    for (int i = 0; i < 3; i++) {
+        uint32_t n = l->cluster[i] ? l->cluster[i] : 1;
+        ctas *= n;
+        if (ctas > CLUSTER_MAX) return error_set(err, ST_INVALID_CLUSTER_SIZE, "%s: more than %d blocks a cluster", f->name, CLUSTER_MAX);
+        if (l->grid[i] % n)
+            return error_set(err, ST_INVALID_CLUSTER_SIZE, "%s: grid.%c is %u, no multiple of the cluster's %u", f->name, 'x' + i, l->grid[i], n);
+    }
+    return ST_OK;
+}
 
 static enum status check_launch(const struct emu_kernel_facts *f, const struct emu_launch *l, struct error *err)
 {
@@ -23,7 +37,7 @@ static enum status check_launch(const struct emu_kernel_facts *f, const struct e
                          f->shared_bytes, l->dynamic_shared_bytes, l->max_shared_bytes);
     if (l->param_bytes < f->param_bytes || (f->param_bytes && !l->params))
         return error_set(err, ST_INVALID_VALUE, "%s: %u bytes of parameters given, %u needed", f->name, l->param_bytes, f->param_bytes);
-    return ST_OK;
+    return check_cluster(f, l, err);
 }
 
 enum status emu_grid_create(struct emu_grid **out, struct emu_kernel *k, const struct emu_launch *launch, struct error *err)
@@ -42,6 +56,10 @@ enum status emu_grid_create(struct emu_grid **out, struct emu_kernel *k, const s
     g->launch = *launch;
     if (launch->param_bytes) memcpy(g + 1, launch->params, launch->param_bytes);
     g->launch.params = g + 1;
+    for (int i = 0; i < 3; i++)
+        if (!g->launch.cluster[i]) g->launch.cluster[i] = 1;
+    g->cluster_ctas = g->launch.cluster[0] * g->launch.cluster[1] * g->launch.cluster[2];
+    g->launch.explicit_cluster |= g->cluster_ctas > 1;
     g->serial = atomic_fetch_add(&serials, 1);
     g->n_ctas = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     g->threads = launch->block[0] * launch->block[1] * launch->block[2];
@@ -57,3 +75,4 @@ enum status emu_grid_create(struct emu_grid **out, struct emu_kernel *k, const s
 
 void emu_grid_free(struct emu_grid *g) { free(g); }
 uint64_t emu_grid_ctas(const struct emu_grid *g) { return g->n_ctas; }
+uint64_t emu_grid_clusters(const struct emu_grid *g) { return g->n_ctas / g->cluster_ctas; }

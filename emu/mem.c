@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "emu/cluster.h"
 #include "emu/isa.h"
 #include "emu/mem.h"
 #include "emu/space.h"
@@ -81,19 +82,14 @@ static bool lookup(const struct insn *in, struct ctx *c, uint64_t address, unsig
 
 struct lane_access { const struct insn *in; struct warp *w; struct ctx *c; uint32_t lane; unsigned bytes; uint64_t address, generic; unsigned space; };
 
-/* Shared: an offset in the CTA's own memory, with or without its rank in the cluster. */
 static char *at_shared(struct lane_access *a)
 {
-    uint32_t off = (uint32_t)a->address;
-    if (off >> CLUSTER_SHIFT && off >> CLUSTER_SHIFT == a->c->cta->cluster_rank)
-        off &= CLUSTER_MASK;
-    a->generic = EMU_SHARED_WINDOW + ((uint64_t)a->c->cta->cluster_rank << CLUSTER_SHIFT) + off;
-    if ((uint64_t)off + a->bytes <= a->c->shared_bytes)
-        return a->c->shared + off;
-    char why[100];
-    snprintf(why, sizeof why, "the block has %u bytes of shared memory", a->c->shared_bytes);
-    fault(a->in, a->w, a->c, a->lane, ST_ILLEGAL_ADDRESS, MEM_SHARED, off, a->bytes, why);
-    return NULL;
+    struct cluster_place p;
+    char *at = cluster_at(a->c->cta, (uint32_t)a->address, a->bytes, &p);
+    a->generic = cluster_generic(p.rank, p.offset);
+    if (!at)
+        fault(a->in, a->w, a->c, a->lane, p.status, MEM_SHARED, (uint32_t)a->address, a->bytes, p.why);
+    return at;
 }
 
 static char *at_local(struct lane_access *a)
@@ -129,6 +125,7 @@ static char *at_generic(struct lane_access *a)
 {
     if (a->address - EMU_SHARED_WINDOW < EMU_WINDOW_BYTES) {
         a->space = MEM_SHARED;
+        a->address = cluster_of_generic(a->address, a->c->cta->cluster_rank);
         return at_shared(a);
     }
     if (a->address - EMU_LOCAL_WINDOW < EMU_WINDOW_BYTES) {
@@ -209,9 +206,10 @@ bool mem_resolve(const struct insn *in, struct warp *w, struct ctx *c, uint32_t 
 char *mem_at(struct warp *w, struct ctx *c, uint32_t lane, uint64_t address, bool store, uint64_t *room)
 {
     if (address - EMU_SHARED_WINDOW < EMU_WINDOW_BYTES) {
-        uint32_t off = (uint32_t)address & CLUSTER_MASK;
-        *room = off < c->shared_bytes ? c->shared_bytes - off : 0;
-        return *room ? c->shared + off : NULL;
+        struct cluster_place p;
+        char *at = cluster_at(c->cta, cluster_of_generic(address, c->cta->cluster_rank), 1, &p);
+        *room = at ? p.cta->shared_bytes - p.offset : 0;
+        return at;
     }
     if (address - EMU_LOCAL_WINDOW < EMU_WINDOW_BYTES) {
         uint32_t off = (uint32_t)address;

@@ -14,10 +14,6 @@ enum mem_space { MEM_GLOBAL, MEM_SHARED, MEM_LOCAL, MEM_GENERIC, MEM_PARAM };   
 enum mem_form { MEM_ROW64, MEM_ROW32, MEM_FIXED };                               /* address row of 8 or 4 bytes a lane; no row, imm is all */
 enum mem_kind { MEM_U8, MEM_S8, MEM_16, MEM_32, MEM_64, MEM_128, MEM_KINDS };    /* element in memory; rows hold 2 2 2 4 8 16 bytes a lane */
 
-/* shared::cluster address of rank r: + (r << CLUSTER_SHIFT). */
-enum { CLUSTER_SHIFT = 24 };
-#define CLUSTER_MASK ((1u << CLUSTER_SHIFT) - 1)
-
 /* Fields of insn.extra. */
 #define MEM_KIND(x)   ((x) & 7u)
 #define MEM_LOGVEC(x) ((x) >> 3 & 3u)

@@ -1,6 +1,6 @@
 /* Address conversion (cvta), address queries (isspacep, istypep), fences. */
 #include "emu/mem_addr.h"
-#include "emu/mem.h"
+#include "emu/cluster.h"
 
 /* d = expression of the lane's value x, in the lanes that execute. */
 #define EACH(name, expression)                                                            \
@@ -18,20 +18,16 @@
         return in + 1;                                                                    \
     }
 
-/* A shared address without a rank is the block's own; its generic address has the rank. */
-static uint64_t rank_bits(const struct ctx *c) { return (uint64_t)c->cta->cluster_rank << CLUSTER_SHIFT; }
-
-static uint64_t shared_of_generic(uint64_t x, uint64_t rank)
+static uint64_t generic_of_shared(uint64_t x, uint32_t own)
 {
-    uint64_t off = (uint32_t)x;
-    return (off & ~(uint64_t)CLUSTER_MASK) == rank ? off & CLUSTER_MASK : off;
+    return cluster_generic(cluster_rank_of((uint32_t)x, own), (uint32_t)x & CLUSTER_MASK);
 }
 
 EACH(addr_copy, x)
 EACH(addr_add, x + in->imm)
-EACH(addr_from_shared, EMU_SHARED_WINDOW + ((uint32_t)x > CLUSTER_MASK ? (uint32_t)x : (uint32_t)x + rank_bits(c)))
+EACH(addr_from_shared, generic_of_shared(x, c->cta->cluster_rank))
 EACH(addr_from_param, x + c->grid->launch.param_address)
-EACH(addr_to_shared, shared_of_generic(x, rank_bits(c)))
+EACH(addr_to_shared, cluster_of_generic(x, c->cta->cluster_rank))
 EACH(addr_to_local, (uint32_t)x)
 EACH(addr_to_param, x - c->grid->launch.param_address)
 
@@ -51,7 +47,7 @@ static bool query(const struct insn *in, const struct ctx *c, uint64_t x)
     const struct emu_launch *launch = &c->grid->launch;
     switch ((enum addr_query)in->extra) {
     case ADDR_SHARED: return in_window(x, EMU_SHARED_WINDOW);
-    case ADDR_SHARED_CTA: return in_window(x, EMU_SHARED_WINDOW) && ((uint32_t)x & ~CLUSTER_MASK) == rank_bits(c);
+    case ADDR_SHARED_CTA: return in_window(x, EMU_SHARED_WINDOW) && (uint32_t)x >> CLUSTER_SHIFT == c->cta->cluster_rank;
     case ADDR_LOCAL: return in_window(x, EMU_LOCAL_WINDOW);
     case ADDR_PARAM: return launch->param_address && x - launch->param_address < launch->param_bytes;
     case ADDR_GLOBAL: return !in_window(x, EMU_SHARED_WINDOW) && !in_window(x, EMU_LOCAL_WINDOW) && !listed(r, x);

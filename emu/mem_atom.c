@@ -2,6 +2,7 @@
  * one of the orders that hardware could have chosen too. Host atomics only where another host thread can see the memory. */
 #include <string.h>
 
+#include "emu/cluster.h"
 #include "emu/mem.h"
 #include "emu/mem_atom.h"
 

@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) void FN(combine)(FN(step) *step, ch
     }
 }
 
-/* step for global memory, step_shared for the block's own: they differ for f32 only. */
+/* step for global memory, step_shared for shared memory: they differ for f32 only. */
 static inline __attribute__((always_inline)) const struct insn *FN(run)(FN(step) *step, FN(step) *step_shared, const struct insn *in, struct warp *w,
                                                                         struct ctx *c)
 {
@@ -54,7 +54,7 @@ static inline __attribute__((always_inline)) const struct insn *FN(run)(FN(step)
     uint32_t shared = 0;
     if (step != step_shared)
         for (uint32_t m = a.mask; m; m &= m - 1)
-            shared |= (uint32_t)((uintptr_t)a.at[__builtin_ctz(m)] - (uintptr_t)c->shared < c->shared_bytes) << __builtin_ctz(m);
+            shared |= (uint32_t)cluster_has(c->cta, a.at[__builtin_ctz(m)]) << __builtin_ctz(m);
     for (unsigned i = 0; i < a.n; i++) {
         T *d = a.d[i] ? row(w, a.d[i]) : NULL;
         const T *x = row(w, a.x[i]), *y = row(w, a.y);

@@ -46,8 +46,7 @@ static uint32_t of3(const uint32_t v[3], unsigned component) { return component 
 static uint32_t in_cluster(const struct emu_cta *cta, const struct emu_launch *l, unsigned c, bool inside)
 {
     if (c > 2) return 0;
-    uint32_t n = l->cluster[c] ? l->cluster[c] : 1;
-    return inside ? cta->ctaid[c] % n : cta->ctaid[c] / n;
+    return inside ? cta->ctaid[c] % l->cluster[c] : cta->ctaid[c] / l->cluster[c];
 }
 
 /* Shared memory is given out in units; from sm_80 the system keeps some of its own. (PTX ISA: %total_smem_size, %aggr_smem_size) */
@@ -61,20 +60,19 @@ static uint32_t shared_units(const struct emu_grid *g)
 static uint64_t warp_value(enum ptx_sreg s, const struct warp *w, const struct emu_grid *g, unsigned c)
 {
     const struct emu_launch *l = &g->launch;
-    const uint32_t n[3] = { l->cluster[0] ? l->cluster[0] : 1, l->cluster[1] ? l->cluster[1] : 1, l->cluster[2] ? l->cluster[2] : 1 };
     if (s >= PTX_SREG_ENVREG0 && s <= PTX_SREG_ENVREG31) return l->envreg[s - PTX_SREG_ENVREG0];
     switch (s) {
     case PTX_SREG_NTID: return of3(l->block, c);
     case PTX_SREG_NCTAID: return of3(l->grid, c);
     case PTX_SREG_CTAID: return of3(w->cta->ctaid, c);
     case PTX_SREG_CLUSTERID: return in_cluster(w->cta, l, c, false);
-    case PTX_SREG_NCLUSTERID: return c < 3 ? l->grid[c] / n[c] : 0;
+    case PTX_SREG_NCLUSTERID: return c < 3 ? l->grid[c] / l->cluster[c] : 0;
     case PTX_SREG_CLUSTER_CTAID: return in_cluster(w->cta, l, c, true);
-    case PTX_SREG_CLUSTER_NCTAID: return of3(n, c);
+    case PTX_SREG_CLUSTER_NCTAID: return of3(l->cluster, c);
     case PTX_SREG_CLUSTER_CTARANK:
-        return in_cluster(w->cta, l, 0, true) + n[0] * (in_cluster(w->cta, l, 1, true) + n[1] * in_cluster(w->cta, l, 2, true));
-    case PTX_SREG_CLUSTER_NCTARANK: return (uint64_t)n[0] * n[1] * n[2];
-    case PTX_SREG_IS_EXPLICIT_CLUSTER: return l->cluster[0] * l->cluster[1] * l->cluster[2] > 1;
+        return in_cluster(w->cta, l, 0, true) + l->cluster[0] * (in_cluster(w->cta, l, 1, true) + l->cluster[1] * in_cluster(w->cta, l, 2, true));
+    case PTX_SREG_CLUSTER_NCTARANK: return g->cluster_ctas;
+    case PTX_SREG_IS_EXPLICIT_CLUSTER: return l->explicit_cluster;
     case PTX_SREG_WARPID: return w->number;
     case PTX_SREG_NWARPID: return l->max_warps_per_sm ? l->max_warps_per_sm : 64;
     case PTX_SREG_SMID: return w->cta->smid;

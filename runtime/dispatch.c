@@ -26,7 +26,8 @@ enum {
     BATCH_INSNS = 4096, BATCH_MAX = 16,
 };
 
-struct resident { struct emu_cta *cta; uint64_t index; int64_t quantum; bool blocked; };
+/* A cluster is started, run and counted as one CTA. */
+struct resident { struct emu_cta *cta; uint64_t index; int64_t quantum; };
 
 struct grid_run {
     struct grid_run *next_free;
@@ -37,8 +38,8 @@ struct grid_run {
     atomic_uint_fast64_t next, done;           /* CTA numbers handed out; CTAs that ended */
     atomic_uint_fast64_t stop;                 /* the lowest CTA that faulted, or UINT64_MAX */
     uint32_t residency;
-    bool ordered, waits, cluster;
-    bool moved;                                /* something ran in this turn that was not blocked */
+    uint32_t cluster_ctas;
+    bool ordered, waits;
     pthread_mutex_t fault_lock;
     struct emu_fault fault;
     VEC(struct resident) residents;
@@ -138,23 +139,15 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
         struct emu_counters before, after;
         emu_worker_counters(w->emu, &before);
         enum emu_result how = emu_cta_run(c->cta, w->emu, c->quantum);
-        if (how == EMU_DONE) {
-            r->moved = true;
+        if (how == EMU_FAULT)
+            note_fault(r, c->index, emu_worker_fault(w->emu));
+        else if (how == EMU_BLOCKED)
+            note_deadlock(r, c->index, c->cta);
+        if (how != EMU_YIELD)
             return false;
-        }
-        if (how == EMU_FAULT || (how == EMU_BLOCKED && !r->cluster)) {
-            if (how == EMU_FAULT)
-                note_fault(r, c->index, emu_worker_fault(w->emu));
-            else
-                note_deadlock(r, c->index, c->cta);
-            return false;
-        }
         emu_worker_counters(w->emu, &after);
         uint64_t warp = after.warp_insns - before.warp_insns, thread = after.thread_insns - before.thread_insns;
-        c->blocked = how == EMU_BLOCKED;
-        if (!c->blocked || warp)
-            r->moved = true;
-        bool spins = c->blocked || thread < warp * SPIN_LANES;
+        bool spins = thread < warp * SPIN_LANES;
         if (spins)
             c->quantum = QUANTUM_SPIN;
         else if (patience == 0)
@@ -173,7 +166,7 @@ static struct emu_cta *cta_make(struct grid_run *r, struct worker *w, uint64_t i
     struct emu_cta *cta;
     struct error e = {0};
     uint32_t n_sm = (uint32_t)r->context->device->facts->sm_count;
-    if (emu_cta_start(&cta, r->grid, w->emu, index, (uint32_t)(index % n_sm), &e) == ST_OK)
+    if (emu_cta_start(&cta, r->grid, w->emu, index, (uint32_t)(index * r->cluster_ctas % n_sm), &e) == ST_OK)
         return cta;
     note_failure(r, index, &e);
     return NULL;
@@ -386,19 +379,19 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     struct rt_context *c = f->module->context;
     r->context = c;
     r->function = o->function;
-    r->n_ctas = (uint64_t)o->grid[0] * o->grid[1] * o->grid[2];
+    r->cluster_ctas = o->cluster[0] * o->cluster[1] * o->cluster[2];
+    r->n_ctas = (uint64_t)o->grid[0] * o->grid[1] * o->grid[2] / r->cluster_ctas;
     atomic_store(&r->next, 0);
     atomic_store(&r->done, 0);
     atomic_store(&r->stop, UINT64_MAX);
     atomic_store(&r->thread_insns, 0);
     atomic_store(&r->warp_insns, 0);
-    r->cluster = o->cluster[0] * o->cluster[1] * o->cluster[2] > 1;
     r->ordered = f->facts.ordered || the.n_workers == 1 || r->n_ctas == 1;
-    r->waits = (f->facts.can_wait && f->facts.ordered) || o->cooperative || r->cluster;     /* waiting takes a strong load or an atomic with a result */
+    r->waits = (f->facts.can_wait && f->facts.ordered) || o->cooperative;     /* waiting takes a strong load or an atomic with a result */
     r->ordered = r->ordered || r->waits;
     uint64_t per_sm = function_ctas_per_sm(f, o->block[0] * o->block[1] * o->block[2], o->dynamic_shared_bytes);
-    uint64_t most = (per_sm ? per_sm : 1) * c->device->facts->sm_count;
-    r->residency = most < UINT32_MAX / 2 ? (uint32_t)most : UINT32_MAX / 2;
+    uint64_t most = (per_sm ? per_sm : 1) * c->device->facts->sm_count / r->cluster_ctas;
+    r->residency = !most ? 1 : most < UINT32_MAX / 2 ? (uint32_t)most : UINT32_MAX / 2;
     r->fault.status = ST_OK;
     r->started_ns = now_ns();
     r->spent_ns = 0;
@@ -440,12 +433,9 @@ enum slice grid_slice(struct op *op)
 {
     struct grid_run *r = op->u.launch.run;
     uint64_t from = now_ns();
-    r->moved = false;
     work(r, &workers[0]);
     helpers_join();
     r->spent_ns += now_ns() - from;
-    if (r->residents.n && !r->moved && !atomic_load(&quitting))
-        note_deadlock(r, r->residents.at[0].index, r->residents.at[0].cta);
     if (atomic_load(&r->stop) != UINT64_MAX) {
         log_error("%s", r->fault.report);
         return SLICE_FAULT;
@@ -463,6 +453,6 @@ void grid_end(struct op *op)
     r->residents.n = 0;
     emu_grid_free(r->grid);
     device_clock += atomic_load(&r->warp_insns);
-    summary_kernel(&(struct emu_counters){.thread_insns = atomic_load(&r->thread_insns), .warp_insns = atomic_load(&r->warp_insns), .ctas = atomic_load(&r->done)}, r->spent_ns);
+    summary_kernel(&(struct emu_counters){.thread_insns = atomic_load(&r->thread_insns), .warp_insns = atomic_load(&r->warp_insns), .ctas = atomic_load(&r->done) * r->cluster_ctas}, r->spent_ns);
     run_free(r);
 }

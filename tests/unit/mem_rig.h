@@ -81,6 +81,9 @@ static void rig_setup(void)
     rig.c.shared = aligned_alloc(64, RIG_SHARED);
     memset(rig.c.shared, 0, RIG_SHARED);
     rig.c.shared_bytes = RIG_SHARED;
+    rig.cta.shared = rig.c.shared;
+    rig.cta.shared_bytes = RIG_SHARED;
+    rig.cta.live_threads = 32;
     rig.grid.launch.block[0] = 8;
     rig.grid.launch.block[1] = 4;
     rig.grid.launch.block[2] = 1;
