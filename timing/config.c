@@ -308,7 +308,11 @@ char *timing_knob_print(const struct timing_settings *s, size_t i, char *buf, si
     case ROW_HEX: snprintf(buf, n, "%" PRIx32, *(const uint32_t *)at); break;
     case ROW_I32: snprintf(buf, n, "%" PRId32, *(const int32_t *)at); break;
     case ROW_U64: snprintf(buf, n, "%" PRIu64, *(const uint64_t *)at); break;
-    case ROW_F64: snprintf(buf, n, "%.15g", *(const double *)at); break;
+    case ROW_F64:
+        snprintf(buf, n, "%.15g", *(const double *)at);
+        if (strtod(buf, NULL) != *(const double *)at)
+            snprintf(buf, n, "%.17g", *(const double *)at);
+        break;
     case ROW_TEXT: snprintf(buf, n, "%s", (const char *)at); break;
     case ROW_KB_LIST: return print_kb_list(at, buf, n);
     case ROW_ADDRESS_MAP: return print_address_map(at, buf, n);
