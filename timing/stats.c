@@ -209,34 +209,34 @@ const char *stat_cell_name(enum stat_names names, unsigned i, char *buf, size_t 
 /* ---- explanations ---- */
 
 #define PAIR(name, text) {#name, text},
-static void explain_cells(struct text *out, enum stat_names names)
+static void explain_cells(struct textbuf *out, enum stat_names names)
 {
     static const struct pair { const char *name, *text; } types[] = {TIMING_ACCESS_TYPE_LIST(PAIR)}, outcomes[] = {TIMING_OUTCOME_LIST(PAIR)},
                                                            fails[] = {TIMING_FAIL_LIST(PAIR)};
     const struct pair *p = names == NAMES_ACCESS_TYPES ? types : names == NAMES_OUTCOMES ? outcomes : names == NAMES_FAILS ? fails : NULL;
     unsigned n = names == NAMES_ACCESS_TYPES ? TIMING_ACCESS_TYPES : names == NAMES_OUTCOMES ? TIMING_OUTCOMES : TIMING_FAILS;
     for (unsigned i = 0; p && i < n; i++)
-        text_add(out, "    %-22s %s\n", p[i].name, p[i].text);
+        textbuf_add(out, "    %-22s %s\n", p[i].name, p[i].text);
 }
 
-void timing_stat_explain(size_t i, struct text *out)
+void timing_stat_explain(size_t i, struct textbuf *out)
 {
     static const char *const kinds[] = {"counter", "maximum", "vector", "table", "histogram, by powers of two", "sum", "ratio"};
     const struct stat_row *r = &timing_stat_rows[i];
     const char *kernel = gpgpusim_name(i, false), *total = gpgpusim_name(i, true);
-    text_add(out, "%s: %s\n\n  kind        %s\n", r->name, r->help, kinds[r->kind]);
+    textbuf_add(out, "%s: %s\n\n  kind        %s\n", r->name, r->help, kinds[r->kind]);
     if (*r->unit)
-        text_add(out, "  unit        %s\n", r->unit);
+        textbuf_add(out, "  unit        %s\n", r->unit);
     if (r->kind == TIMING_STAT_RATIO && r->scale == 1)
-        text_add(out, "  made of     %s / %s\n", r->of, r->by);
+        textbuf_add(out, "  made of     %s / %s\n", r->of, r->by);
     else if (r->kind == TIMING_STAT_RATIO)
-        text_add(out, "  made of     %s / %s x %g\n", r->of, r->by, r->scale);
+        textbuf_add(out, "  made of     %s / %s x %g\n", r->of, r->by, r->scale);
     if (r->kind == TIMING_STAT_SUM)
-        text_add(out, "  made of     cells of %s\n", r->of);
+        textbuf_add(out, "  made of     cells of %s\n", r->of);
     if (kernel || total)
-        text_add(out, "  GPGPU-Sim   %s%s%s\n", kernel ? kernel : "", kernel && total ? ", " : "", total ? total : "");
+        textbuf_add(out, "  GPGPU-Sim   %s%s%s\n", kernel ? kernel : "", kernel && total ? ", " : "", total ? total : "");
     if (r->row_names != NAMES_NONE && r->row_names != NAMES_BUCKETS)
-        text_add(out, "\n  cells\n");
+        textbuf_add(out, "\n  cells\n");
     explain_cells(out, r->row_names);
     explain_cells(out, r->column_names);
 }

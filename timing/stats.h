@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/base/text.h"
+#include "runtime/base/textbuf.h"
 #include "timing/config.h"
 
 /* Kinds of accesses and what became of them; the names are those that GPGPU-Sim prints. */
@@ -90,7 +90,7 @@ struct timing_stat timing_stat(size_t i);
 int timing_stat_find(const char *name);
 int timing_stat_nearest(const char *name);                 /* for a mistyped one; -1: none is near */
 /* Explains it: what, unit, kind, how it is made, what GPGPU-Sim calls it. */
-void timing_stat_explain(size_t i, struct text *out);
+void timing_stat_explain(size_t i, struct textbuf *out);
 /* Value of a counter, maximum, sum or ratio; 0 where a ratio's denominator is 0 and for the other kinds. */
 double timing_stat_value(size_t i, const struct timing_stats *s);
 
@@ -108,15 +108,15 @@ struct timing_report {
 };
 
 /* For people: aligned name, value and unit of what is not zero, without vectors and tables. */
-void timing_stats_text(struct text *out, const struct timing_report *r);
+void timing_stats_text(struct textbuf *out, const struct timing_report *r);
 /* One JSON object: schema, kernel, launch, stream, and objects `window` and `total` with the names of stats.def as keys. Zeros of tables are left out. */
-void timing_stats_json(struct text *out, const struct timing_report *r);
+void timing_stats_json(struct textbuf *out, const struct timing_report *r);
 /* A line of names, and a line of values (of the window) for each report: counters, maxima, sums and ratios. */
-void timing_stats_csv_head(struct text *out);
-void timing_stats_csv(struct text *out, const struct timing_report *r);
+void timing_stats_csv_head(struct textbuf *out);
+void timing_stats_csv(struct textbuf *out, const struct timing_report *r);
 /* As GPGPU-Sim prints after a kernel. _head comes within the first 100 lines, _end once at the end; result scripts look for both. */
-void timing_stats_gpgpusim_head(struct text *out);
-void timing_stats_gpgpusim(struct text *out, const struct timing_report *r);
-void timing_stats_gpgpusim_end(struct text *out);
+void timing_stats_gpgpusim_head(struct textbuf *out);
+void timing_stats_gpgpusim(struct textbuf *out, const struct timing_report *r);
+void timing_stats_gpgpusim_end(struct textbuf *out);
 
 #endif

@@ -5,25 +5,25 @@
 
 #include "runtime/base/json.h"
 
-static void number_text(struct text *out, struct stat_number v)
+static void number_text(struct textbuf *out, struct stat_number v)
 {
     if (v.whole)
-        text_add(out, "%20" PRIu64, v.u);
+        textbuf_add(out, "%20" PRIu64, v.u);
     else
-        text_add(out, "%20.4f", v.d);
+        textbuf_add(out, "%20.4f", v.d);
 }
 
-void timing_stats_text(struct text *out, const struct timing_report *r)
+void timing_stats_text(struct textbuf *out, const struct timing_report *r)
 {
     if (r->kernel)
-        text_add(out, "kernel %s, launch %" PRIu64 ", stream %" PRIu64 "\n", r->kernel, r->launch, r->stream);
+        textbuf_add(out, "kernel %s, launch %" PRIu64 ", stream %" PRIu64 "\n", r->kernel, r->launch, r->stream);
     for (size_t i = 0; i < timing_stat_count(); i++) {
         struct stat_number v = stat_number(i, r->kernel ? r->window : r->total);
         if (!stat_is_number(i) || v.d == 0)
             continue;
-        text_add(out, "  %-32s", timing_stat_rows[i].name);
+        textbuf_add(out, "  %-32s", timing_stat_rows[i].name);
         number_text(out, v);
-        text_add(out, "%s%s\n", *timing_stat_rows[i].unit ? "  " : "", timing_stat_rows[i].unit);
+        textbuf_add(out, "%s%s\n", *timing_stat_rows[i].unit ? "  " : "", timing_stat_rows[i].unit);
     }
 }
 
@@ -74,7 +74,7 @@ static void json_stats(struct json *j, const char *name, const struct timing_sta
     json_end(j);
 }
 
-void timing_stats_json(struct text *out, const struct timing_report *r)
+void timing_stats_json(struct textbuf *out, const struct timing_report *r)
 {
     struct json j = json_to(out);
     json_object(&j, NULL);
@@ -92,29 +92,29 @@ void timing_stats_json(struct text *out, const struct timing_report *r)
 
 /* ---- CSV ---- */
 
-void timing_stats_csv_head(struct text *out)
+void timing_stats_csv_head(struct textbuf *out)
 {
-    text_add(out, "kernel,launch,stream");
+    textbuf_add(out, "kernel,launch,stream");
     for (size_t i = 0; i < timing_stat_count(); i++)
         if (stat_is_number(i))
-            text_add(out, ",%s", timing_stat_rows[i].name);
-    text_add(out, "\n");
+            textbuf_add(out, ",%s", timing_stat_rows[i].name);
+    textbuf_add(out, "\n");
 }
 
-void timing_stats_csv(struct text *out, const struct timing_report *r)
+void timing_stats_csv(struct textbuf *out, const struct timing_report *r)
 {
-    text_add_bytes(out, "\"", 1);
+    textbuf_add_bytes(out, "\"", 1);
     for (const char *p = r->kernel ? r->kernel : ""; *p; p++)
-        text_add(out, *p == '"' ? "\"\"" : "%c", *p);
-    text_add(out, "\",%" PRIu64 ",%" PRIu64, r->launch, r->stream);
+        textbuf_add(out, *p == '"' ? "\"\"" : "%c", *p);
+    textbuf_add(out, "\",%" PRIu64 ",%" PRIu64, r->launch, r->stream);
     for (size_t i = 0; i < timing_stat_count(); i++) {
         if (!stat_is_number(i))
             continue;
         struct stat_number v = stat_number(i, r->kernel ? r->window : r->total);
         if (v.whole)
-            text_add(out, ",%" PRIu64, v.u);
+            textbuf_add(out, ",%" PRIu64, v.u);
         else
-            text_add(out, ",%.9g", v.d);
+            textbuf_add(out, ",%.9g", v.d);
     }
-    text_add(out, "\n");
+    textbuf_add(out, "\n");
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct json json_to(struct text *out) { return (struct json){.out = out}; }
+struct json json_to(struct textbuf *out) { return (struct json){.out = out}; }
 
 /* Bytes of a UTF-8 sequence at p; 0: it is none. */
 static unsigned utf8_bytes(const unsigned char *p)
@@ -19,22 +19,22 @@ static unsigned utf8_bytes(const unsigned char *p)
     return n > 2 && (overlong || outside) ? 0 : n;
 }
 
-static void quoted(struct text *out, const char *s)
+static void quoted(struct textbuf *out, const char *s)
 {
-    text_add_bytes(out, "\"", 1);
+    textbuf_add_bytes(out, "\"", 1);
     for (const unsigned char *p = (const unsigned char *)s; *p;) {
         unsigned n = utf8_bytes(p);
         if (*p == '"' || *p == '\\')
-            text_add(out, "\\%c", *p);
+            textbuf_add(out, "\\%c", *p);
         else if (*p < 0x20)
-            text_add(out, "\\u%04x", *p);
+            textbuf_add(out, "\\u%04x", *p);
         else if (n)
-            text_add_bytes(out, (const char *)p, n);
+            textbuf_add_bytes(out, (const char *)p, n);
         else
-            text_add(out, "\\ufffd");
+            textbuf_add(out, "\\ufffd");
         p += n ? n : 1;
     }
-    text_add_bytes(out, "\"", 1);
+    textbuf_add_bytes(out, "\"", 1);
 }
 
 /* What stands in front of a value: comma, line, name. */
@@ -42,19 +42,19 @@ static void member(struct json *j, const char *name)
 {
     unsigned level = j->depth < JSON_DEPTH ? j->depth : JSON_DEPTH - 1;
     if (j->depth) {
-        text_add(j->out, "%s\n%*s", j->any[level] ? "," : "", (int)(2 * j->depth), "");
+        textbuf_add(j->out, "%s\n%*s", j->any[level] ? "," : "", (int)(2 * j->depth), "");
         j->any[level] = true;
     }
     if (name && !j->array[level]) {
         quoted(j->out, name);
-        text_add_bytes(j->out, ": ", 2);
+        textbuf_add_bytes(j->out, ": ", 2);
     }
 }
 
 static void open(struct json *j, const char *name, bool array)
 {
     member(j, name);
-    text_add_bytes(j->out, array ? "[" : "{", 1);
+    textbuf_add_bytes(j->out, array ? "[" : "{", 1);
     if (++j->depth < JSON_DEPTH) {
         j->array[j->depth] = array;
         j->any[j->depth] = false;
@@ -71,10 +71,10 @@ void json_end(struct json *j)
     unsigned level = j->depth < JSON_DEPTH ? j->depth : JSON_DEPTH - 1;
     j->depth--;
     if (j->any[level])
-        text_add(j->out, "\n%*s", (int)(2 * j->depth), "");
-    text_add_bytes(j->out, j->array[level] ? "]" : "}", 1);
+        textbuf_add(j->out, "\n%*s", (int)(2 * j->depth), "");
+    textbuf_add_bytes(j->out, j->array[level] ? "]" : "}", 1);
     if (!j->depth)
-        text_add_bytes(j->out, "\n", 1);
+        textbuf_add_bytes(j->out, "\n", 1);
 }
 
 void json_text(struct json *j, const char *name, const char *value)
@@ -83,26 +83,26 @@ void json_text(struct json *j, const char *name, const char *value)
     if (value)
         quoted(j->out, value);
     else
-        text_add_bytes(j->out, "null", 4);
+        textbuf_add_bytes(j->out, "null", 4);
 }
 
 void json_u64(struct json *j, const char *name, uint64_t value)
 {
     member(j, name);
-    text_add(j->out, "%" PRIu64, value);
+    textbuf_add(j->out, "%" PRIu64, value);
 }
 
 void json_real(struct json *j, const char *name, double value)
 {
     member(j, name);
     if (!isfinite(value))
-        text_add_bytes(j->out, "null", 4);
+        textbuf_add_bytes(j->out, "null", 4);
     else
-        text_add(j->out, "%.12g", value);
+        textbuf_add(j->out, "%.12g", value);
 }
 
 void json_bool(struct json *j, const char *name, bool value)
 {
     member(j, name);
-    text_add(j->out, "%s", value ? "true" : "false");
+    textbuf_add(j->out, "%s", value ? "true" : "false");
 }

@@ -9,16 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/base/text.h"
+#include "runtime/base/textbuf.h"
 
 enum { JSON_DEPTH = 32 };
 struct json {
-    struct text *out;
+    struct textbuf *out;
     unsigned depth;
     bool array[JSON_DEPTH], any[JSON_DEPTH];      /* kind of each level; it has a member already */
 };
 
-struct json json_to(struct text *out);
+struct json json_to(struct textbuf *out);
 /* name: NULL inside an array and at the top. At most JSON_DEPTH - 1 levels. */
 void json_object(struct json *j, const char *name);
 void json_array(struct json *j, const char *name);

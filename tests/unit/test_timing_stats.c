@@ -13,7 +13,7 @@ static struct timing_config config;
 static struct timing_sm_stats sms[2];
 static struct timing_slice_stats slices[2];
 static struct timing_channel_stats channels[1];
-static struct text out;
+static struct textbuf out;
 
 static struct timing_report report(const char *kernel)
 {
@@ -54,7 +54,7 @@ static void begin(void)
     total.sm.sent[TIMING_GLOBAL_ACC_W][1] = 2;
 }
 
-static void end(void) { text_free(&out); }
+static void end(void) { textbuf_free(&out); }
 
 static void has(const char *text) { ck_assert_msg(out.at && strstr(out.at, text), "'%s' is not in\n%.3000s", text, out.at ? out.at : ""); }
 static void has_not(const char *text) { ck_assert_msg(!out.at || !strstr(out.at, text), "'%s'", text); }
@@ -72,7 +72,7 @@ START_TEST(rows_are_sound)
         struct timing_stat s = timing_stat(i);
         ck_assert_int_eq(timing_stat_find(s.name), (int)i);          /* no name twice */
         ck_assert(*s.help);
-        text_free(&out);
+        textbuf_free(&out);
         timing_stat_explain(i, &out);
         has(s.help);
     }
@@ -223,8 +223,8 @@ START_TEST(csv_form)
     size_t head = out.n, commas[2] = {0};
     timing_stats_csv(&out, &r);
     ck_assert_int_eq(strncmp(out.at, "kernel,launch,stream,gpu.cycles,", 32), 0);
-    static const char values[] = "\"f(int, \"\"x\"\")\",3,7,1000,";
-    ck_assert_int_eq(strncmp(out.at + head, values, sizeof values - 1), 0);
+    static const char line[] = "\"f(int, \"\"x\"\")\",3,7,1000,";
+    ck_assert_int_eq(strncmp(out.at + head, line, sizeof line - 1), 0);
     for (size_t i = 0; i < out.n; i++)
         commas[i >= head] += out.at[i] == ',';
     ck_assert_uint_eq(commas[0] + 1, commas[1]);             /* the one inside the name */
@@ -246,7 +246,7 @@ START_TEST(explanations)
     timing_stat_explain((size_t)timing_stat_find("gpu_tot_sim_cycle"), &out);
     has("gpu.cycles: ");
     has("GPGPU-Sim   gpu_sim_cycle, gpu_tot_sim_cycle\n");
-    text_free(&out);
+    textbuf_free(&out);
     timing_stat_explain((size_t)timing_stat_find("L2_cache_stats_breakdown[GLOBAL_ACC_R][HIT]"), &out);
     has("    HIT_RESERVED           it was on its way\n");
     ck_assert_int_eq(timing_stat_find("nonsense"), -1);

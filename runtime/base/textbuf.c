@@ -1,11 +1,11 @@
-#include "runtime/base/text.h"
+#include "runtime/base/textbuf.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool reserve(struct text *t, size_t more)
+static bool reserve(struct textbuf *t, size_t more)
 {
     if (t->failed)
         return false;
@@ -24,7 +24,7 @@ static bool reserve(struct text *t, size_t more)
     return true;
 }
 
-void text_add_bytes(struct text *t, const char *bytes, size_t n)
+void textbuf_add_bytes(struct textbuf *t, const char *bytes, size_t n)
 {
     if (!reserve(t, n))
         return;
@@ -33,7 +33,7 @@ void text_add_bytes(struct text *t, const char *bytes, size_t n)
     t->at[t->n] = 0;
 }
 
-void text_add(struct text *t, const char *fmt, ...)
+void textbuf_add(struct textbuf *t, const char *fmt, ...)
 {
     va_list ap, again;
     va_start(ap, fmt);
@@ -47,8 +47,8 @@ void text_add(struct text *t, const char *fmt, ...)
     va_end(again);
 }
 
-void text_free(struct text *t)
+void textbuf_free(struct textbuf *t)
 {
     free(t->at);
-    *t = (struct text){0};
+    *t = (struct textbuf){0};
 }
