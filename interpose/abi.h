@@ -21,8 +21,9 @@ typedef struct rt_array *CUarray;
 typedef struct rt_link *CUlinkState;
 typedef struct graph_handle *CUgraph, *CUgraphNode;             /* no graph exists yet: only ever NULL */
 typedef struct graph_edge CUgraphEdgeData;
-typedef struct texref_handle *CUtexref;
-typedef struct surfref_handle *CUsurfref;
+typedef struct rt_mipmap *CUmipmappedArray;
+typedef struct rt_texref *CUtexref, *CUsurfref;
+typedef uint64_t CUtexObject, CUsurfObject;
 typedef uint64_t CUmemGenericAllocationHandle; /* a struct rt_mapping * */
 typedef struct CUuuid { uint8_t bytes[16]; } CUuuid;
 
@@ -61,6 +62,28 @@ typedef struct CUDA_MEMCPY3D_PEER {
 typedef struct CUDA_ARRAY_DESCRIPTOR { size_t width, height; int format; unsigned channels; } CUDA_ARRAY_DESCRIPTOR;
 typedef struct CUDA_ARRAY3D_DESCRIPTOR { size_t width, height, depth; int format; unsigned channels, flags; } CUDA_ARRAY3D_DESCRIPTOR;
 
+typedef struct CUDA_ARRAY_SPARSE_PROPERTIES { unsigned tile[3], miptail_first_level; unsigned long long miptail_bytes; unsigned flags, reserved[4]; } CUDA_ARRAY_SPARSE_PROPERTIES;
+typedef struct CUDA_ARRAY_MEMORY_REQUIREMENTS { size_t size, alignment; unsigned reserved[4]; } CUDA_ARRAY_MEMORY_REQUIREMENTS;
+
+/* Textures: CU_RESOURCE_TYPE_, CU_TRSF_ and view formats have the numbers of runtime/texture.h. */
+typedef struct CUDA_RESOURCE_DESC {
+    int type;
+    union {
+        CUarray array;
+        CUmipmappedArray mipmap;
+        struct { CUdeviceptr address; int format; unsigned channels; size_t bytes; } linear;
+        struct { CUdeviceptr address; int format; unsigned channels; size_t width, height, pitch; } pitch2d;
+        int reserved[32];
+    } res;
+    unsigned flags;
+} CUDA_RESOURCE_DESC;
+typedef struct CUDA_TEXTURE_DESC {
+    int address[3], filter; unsigned flags, anisotropy; int mip_filter; float bias, min_lod, max_lod, border[4]; int reserved[12];
+} CUDA_TEXTURE_DESC;
+typedef struct CUDA_RESOURCE_VIEW_DESC {
+    int format; size_t width, height, depth; unsigned first_level, last_level, first_layer, last_layer, reserved[16];
+} CUDA_RESOURCE_VIEW_DESC;
+
 enum { LOCATION_INVALID, LOCATION_DEVICE, LOCATION_HOST, LOCATION_HOST_NUMA, LOCATION_HOST_NUMA_CURRENT };
 typedef struct CUmemLocation { int type, id; } CUmemLocation;
 typedef struct CUmemAccessDesc { CUmemLocation location; int flags; } CUmemAccessDesc;
@@ -97,6 +120,26 @@ struct cudaExtent { size_t width, height, depth; };
 struct cudaPos { size_t x, y, z; };
 struct cudaPitchedPtr { void *ptr; size_t pitch, xsize, ysize; };
 struct cudaChannelFormatDesc { int x, y, z, w, f; };
+struct cudaResourceDesc {
+    int type;
+    union {
+        CUarray array;
+        CUmipmappedArray mipmap;
+        struct { CUdeviceptr address; struct cudaChannelFormatDesc desc; size_t bytes; } linear;
+        struct { CUdeviceptr address; struct cudaChannelFormatDesc desc; size_t width, height, pitch; } pitch2d;
+        int reserved[32];
+    } res;
+    unsigned flags;
+};
+struct cudaTextureDesc {                       /* before 12.0 it ended with max_lod (then disable_trilinear_optimization came) */
+    int address[3], filter, read_mode, srgb; float border[4]; int normalized; unsigned anisotropy; int mip_filter; float bias, min_lod, max_lod;
+    int disable_trilinear_optimization, seamless_cubemap;
+};
+struct textureReference {                      /* up to 11.8 */
+    int normalized, filter, address[3]; struct cudaChannelFormatDesc desc; int srgb; unsigned anisotropy; int mip_filter; float bias, min_lod, max_lod;
+    int disable_trilinear_optimization, reserved[14];
+};
+struct surfaceReference { struct cudaChannelFormatDesc desc; };
 struct cudaMemcpy3DParms {
     CUarray src_array; struct cudaPos src_pos; struct cudaPitchedPtr src;
     CUarray dst_array; struct cudaPos dst_pos; struct cudaPitchedPtr dst;

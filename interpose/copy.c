@@ -17,8 +17,7 @@ enum status api_array_place(CUarray array, size_t x_bytes, size_t y, size_t z, s
     enum status st = api_check(array, RT_ARRAY);
     if (st != ST_OK)
         return st;
-    const struct rt_array_shape *shape = rt_array_shape(array);
-    uint64_t rows = shape->height ? shape->height : 1, slices = shape->depth ? shape->depth : 1, row = shape->width * shape->texel_bytes;
+    uint64_t rows = rt_array_rows(array), slices = rt_array_shape(array)->depth ? rt_array_shape(array)->depth : 1, row = rt_array_row_bytes(array);
     if (x_bytes > row || width_bytes > row - x_bytes || y > rows || height > rows - y || z > slices || depth > slices - z)
         return ST_INVALID_VALUE;
     uint64_t base, pitch;

@@ -2,6 +2,7 @@
 #ifndef HEDDLE_COPY_H
 #define HEDDLE_COPY_H
 #include "interpose/api.h"
+#include "runtime/texture.h"
 
 /* One end of a copy: an address, or a place in an array. */
 struct place {

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_CUDART_H
 #define HEDDLE_CUDART_H
 #include "interpose/api.h"
+#include "runtime/texture.h"
 
 enum status cudart_start(void) MUST_CHECK;             /* cuInit, once */
 enum status cudart_context(void) MUST_CHECK;           /* and a current context for this thread */
@@ -16,5 +17,8 @@ enum status cudart_function(const void *host, CUfunction *out) MUST_CHECK;
 enum status cudart_kernel(const void *host, CUkernel *out) MUST_CHECK;
 /* The current context's copy of a registered variable. ST_INVALID_SYMBOL. */
 enum status cudart_symbol(const void *host, uint64_t *address, uint64_t *bytes) MUST_CHECK;
+/* The current context's reference for a registered texture or surface reference. ST_INVALID_SYMBOL. */
+enum status cudart_reference(const void *host, enum emu_texture_kind kind, struct rt_texref **out) MUST_CHECK;
+bool cudart_reference_is_normalized(const void *host);
 
 #endif

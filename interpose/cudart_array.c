@@ -66,8 +66,7 @@ static enum status row_left(CUarray array, size_t x, size_t count, size_t *piece
     enum status st = api_check(array, RT_ARRAY);
     if (st != ST_OK)
         return st;
-    const struct rt_array_shape *s = rt_array_shape(array);
-    size_t row = s->width * s->texel_bytes;
+    size_t row = rt_array_row_bytes(array);
     if (x >= row)
         return ST_INVALID_VALUE;
     *piece = count < row - x ? count : row - x;
@@ -125,7 +124,7 @@ enum status cuda_memcpy_array_to_array(CUarray dst, size_t w_offset_dst, size_t 
             break;
         piece = other;
         st = cuda_memcpy_2d_array_to_array(dst, w_offset_dst, h_offset_dst, src, w_offset_src, h_offset_src, piece, 1, kind);
-        uint64_t dst_row = rt_array_shape(dst)->width * rt_array_shape(dst)->texel_bytes, src_row = rt_array_shape(src)->width * rt_array_shape(src)->texel_bytes;
+        uint64_t dst_row = rt_array_row_bytes(dst), src_row = rt_array_row_bytes(src);
         w_offset_dst += piece, w_offset_src += piece;
         h_offset_dst += w_offset_dst / dst_row, w_offset_dst %= dst_row;
         h_offset_src += w_offset_src / src_row, w_offset_src %= src_row;

@@ -17,15 +17,16 @@ struct fatbin {
     enum status status;                        /* why it could not be loaded; tried once */
     bool managed_ready;
 };
-struct symbol {                                /* a kernel or a variable */
+struct symbol {                                /* a kernel, a variable, or a texture or surface reference */
     struct fatbin *fatbin;
     const char *name;                          /* in the program's own read-only memory */
     uint64_t bytes;
     void **managed;                            /* where the host keeps a managed variable's address; NULL: not managed */
     CUkernel _Atomic kernel;
+    bool normalized;                           /* of a texture reference */
 };
 
-static struct map kernels, variables;          /* host address -> struct symbol */
+static struct map kernels, variables, references;      /* host address -> struct symbol */
 static VEC(struct symbol *) managed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -123,17 +124,19 @@ void __cudaRegisterManagedVar(void **handle, void **host, char *device, const ch
 void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t bytes) { (void)handle, (void)name, (void)host, (void)bytes; }
 void __cudaRegisterUnifiedTable(void **handle, void *table) { (void)handle, (void)table; }
 
-/* Texture and surface references left CUDA with 12.0; programs of 11.x that have some load, and their use is refused. */
+/* Texture and surface references left CUDA with 12.0; programs of 11.x have them. norm: reads integers as floats from 0 (or -1) to 1. */
 void __cudaRegisterTexture(void **handle, const void *host, const void **device, const char *name, int dim, int norm, int external)
 {
-    (void)handle, (void)host, (void)device, (void)dim, (void)norm, (void)external;
-    log_warn("the texture reference %s is not supported (CUDA 12 removed texture references)", name ? name : "?");
+    (void)device, (void)dim, (void)external;
+    struct symbol *s = enter(&references, handle, host, name, 0);
+    if (s)
+        s->normalized = norm;
 }
 
 void __cudaRegisterSurface(void **handle, const void *host, const void **device, const char *name, int dim, int external)
 {
-    (void)handle, (void)host, (void)device, (void)dim, (void)external;
-    log_warn("the surface reference %s is not supported (CUDA 12 removed surface references)", name ? name : "?");
+    (void)device, (void)dim, (void)external;
+    enter(&references, handle, host, name, 0);
 }
 
 void __cudaRegisterShared(void **handle, void **device) { (void)handle, (void)device; }
@@ -268,6 +271,29 @@ enum status cudart_symbol(const void *host, uint64_t *address, uint64_t *bytes)
         st = rt_library_global(s->fatbin->library, c, s->name, address, bytes, &err);
     pthread_mutex_unlock(&lock);
     return st == ST_NOT_FOUND ? ST_INVALID_SYMBOL : api_report(st, &err);
+}
+
+enum status cudart_reference(const void *host, enum emu_texture_kind kind, struct rt_texref **out)
+{
+    struct symbol *s = find(&references, host);
+    struct rt_context *c;
+    struct rt_module *m;
+    enum status st = s ? api_context(&c) : ST_INVALID_SYMBOL;
+    if (st != ST_OK)
+        return st;
+    struct error err = {0};
+    pthread_mutex_lock(&lock);
+    st = place_managed(s->fatbin);
+    if (st == ST_OK)
+        st = api_report(rt_library_module(&m, s->fatbin->library, c, &err), &err);
+    pthread_mutex_unlock(&lock);
+    return st == ST_OK ? rt_texref_get(out, m, s->name, kind, NULL) : st;
+}
+
+bool cudart_reference_is_normalized(const void *host)
+{
+    const struct symbol *s = find(&references, host);
+    return s && s->normalized;
 }
 
 /* ---- the configuration between <<<>>> and the kernel's stub ---- */

@@ -188,19 +188,6 @@ enum status cu_module_enumerate_functions(CUfunction *functions, unsigned num_fu
     return ST_OK;
 }
 
-/* Texture and surface references left CUDA with 12.0; no module that loads here has any. */
-enum status cu_module_get_tex_ref(CUtexref *tex_ref, CUmodule module, const char *name)
-{
-    enum status st = api_check(module, RT_MODULE);
-    return st != ST_OK ? st : tex_ref && name ? ST_NOT_FOUND : ST_INVALID_VALUE;
-}
-
-enum status cu_module_get_surf_ref(CUsurfref *surf_ref, CUmodule module, const char *name)
-{
-    enum status st = api_check(module, RT_MODULE);
-    return st != ST_OK ? st : surf_ref && name ? ST_NOT_FOUND : ST_INVALID_VALUE;
-}
-
 /* ---- libraries ---- */
 
 static enum status load_library(CUlibrary *library, const void *code, size_t bytes, const char *name, int *jit, void **jit_values, unsigned n_jit,

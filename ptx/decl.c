@@ -1,5 +1,6 @@
 /* Declarations of variables and parameters, and their initialisers. */
 #include "ptx/parse.h"
+#include "ptx/sampler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -311,16 +312,49 @@ static bool parse_braces(struct parser *p, struct init_list *l, const struct dec
     return true;
 }
 
-/* { addr_mode_0 = clamp_to_border, ... } of a sampler: read over, the host sets these. */
-static bool skip_sampler(struct parser *p)
+/* { addr_mode_0 = clamp_to_border, ... } of a sampler; the fields of a texture or surface are read over, for the host sets them. */
+static bool parse_sampler(struct parser *p, uint64_t *bits)
 {
-    if (!token_punct(p, '{'))
-        return parser_fail(p, "'{' expected");
-    size_t close_at;
-    if (!parser_skip_braces(p, &close_at))
-        return parser_fail(p, "'{' is not closed");
+    static const struct { const char *field, *value; uint64_t bits; } rows[] = {
+#define MODES(i) { "addr_mode_" #i, "wrap", 0 }, { "addr_mode_" #i, "mirror", 1u << PTX_SAMPLER_ADDRESS(i) },                       \
+        { "addr_mode_" #i, "clamp_ogl", 2u << PTX_SAMPLER_ADDRESS(i) }, { "addr_mode_" #i, "clamp_to_edge", 3u << PTX_SAMPLER_ADDRESS(i) }, \
+        { "addr_mode_" #i, "clamp_to_border", 4u << PTX_SAMPLER_ADDRESS(i) }
+        MODES(0), MODES(1), MODES(2),
+#undef MODES
+        { "filter_mode", "nearest", 0 }, { "filter_mode", "linear", PTX_SAMPLER_LINEAR },
+        { "force_unnormalized_coords", "0", 0 }, { "force_unnormalized_coords", "1", PTX_SAMPLER_FORCE_UNNORMALIZED } };
+    *bits = PTX_SAMPLER_MARK;
+    if (!parser_expect(p, '{'))
+        return false;
+    while (!token_punct(p, '}')) {
+        const char *field = p->text + p->t.at;
+        size_t field_len = p->t.len;
+        parser_next(p);
+        if (!parser_expect(p, '='))
+            return false;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+            if (strlen(rows[i].field) == field_len && !memcmp(rows[i].field, field, field_len) && strlen(rows[i].value) == p->t.len &&
+                !memcmp(rows[i].value, p->text + p->t.at, p->t.len))
+                *bits |= rows[i].bits;
+        parser_next(p);
+        if (p->failed || (!parser_take(p, ',') && !token_punct(p, '}')))
+            return parser_fail(p, "',' or '}' expected in the initialiser");
+    }
     parser_next(p);
     return true;
+}
+
+static bool initialise_sampler(struct parser *p, struct ptx_var *v)
+{
+    uint64_t bits;
+    if (!parse_sampler(p, &bits))
+        return false;
+    if (v->type != PTX_SAMPLERREF || v->unsized || v->bytes < 8)
+        return true;
+    struct ptx_init one = { .bytes = 8, .sym = -1, .value = bits };
+    v->init = arena_dup(&p->m->arena, &one, sizeof one);
+    v->n_init = v->init != NULL;
+    return v->init || parser_no_memory(p);
 }
 
 /* Large tables of bytes come as a scalar each: eight bytes without symbols become one, zeros none. */
@@ -350,7 +384,7 @@ bool parse_initialiser(struct parser *p, struct ptx_var *v, const struct decl *d
     if (!parser_take(p, '='))
         return true;
     if (ptx_type_kind((enum ptx_type)d->type) == PTX_KIND_OPAQUE)
-        return skip_sampler(p);
+        return initialise_sampler(p, v);
     if (token_punct(p, '{')) {
         ok = parse_braces(p, &l, d, 0, 0, 0);
     } else {

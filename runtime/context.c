@@ -82,6 +82,8 @@ static void context_empty(struct rt_context *c)
     stream_free_all(c);
     context_free_events(c);
     pthread_mutex_unlock(&the.lock);
+    context_free_textures(c);
+    context_free_arrays(c);
     context_free_memory(c);
     memset(c->heap.free_head, 0, sizeof c->heap.free_head);
     c->heap.base = c->heap.bytes = c->heap.top = 0;

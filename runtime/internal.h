@@ -95,6 +95,9 @@ uint64_t heap_alloc(void *context, uint64_t bytes);     /* device malloc */
 bool heap_free(void *context, uint64_t address);
 void context_free_modules(struct rt_context *c);
 void context_free_memory(struct rt_context *c);
+void context_free_arrays(struct rt_context *c);         /* not their memory */
+void context_free_textures(struct rt_context *c);
+void texref_forget_module(struct rt_module *m);         /* its variables go */
 void context_free_events(struct rt_context *c);
 void library_forget_context(struct rt_context *c);      /* under the.code */
 

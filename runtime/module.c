@@ -248,6 +248,7 @@ static enum status place(void *user, const struct ptx_var *v, uint64_t *address,
 
 static void module_free(struct rt_module *m)
 {
+    texref_forget_module(m);
     for (size_t i = 0; i < m->n_slots; i++)
         if (m->slots[i])
             object_free(m->slots[i]);

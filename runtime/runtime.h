@@ -27,7 +27,8 @@
 struct rt_context; struct rt_module; struct rt_library; struct rt_kernel; struct rt_function;
 struct rt_stream;  struct rt_event;  struct rt_pool;    struct rt_array;  struct rt_link;
 
-enum rt_kind { RT_CONTEXT, RT_MODULE, RT_LIBRARY, RT_KERNEL, RT_FUNCTION, RT_STREAM, RT_EVENT, RT_POOL, RT_ARRAY, RT_LINK, RT_MAPPING, RT_KINDS };
+enum rt_kind { RT_CONTEXT, RT_MODULE, RT_LIBRARY, RT_KERNEL, RT_FUNCTION, RT_STREAM, RT_EVENT, RT_POOL, RT_ARRAY, RT_LINK, RT_MAPPING, RT_MIPMAP, RT_TEXREF, RT_SURFREF,
+               RT_KINDS };
 bool rt_is(const void *handle, enum rt_kind kind);      /* a live object of that kind? Any bits may be asked. */
 
 /* ---- process and devices ------------------------------------------------------------------------------------------------------------------------- */
@@ -138,11 +139,12 @@ enum status rt_map(uint64_t address, uint64_t bytes, uint64_t offset, struct rt_
 enum status rt_unmap(uint64_t address, uint64_t bytes);
 enum status rt_map_access(uint64_t address, uint64_t bytes, bool readable, bool writable);        /* before it, kernels fault there */
 
-/* Arrays: texels in rows of `pitch` bytes, slices of pitch * height; kernels see them through textures and surfaces only. */
+/* Arrays: texels in rows of `pitch` bytes, slices of pitch * rows; kernels see them through textures and surfaces only (runtime/texture.h). */
 struct rt_array_shape {
     uint64_t width, height, depth;                      /* texels; height or depth 0: that dimension is absent */
-    uint32_t texel_bytes;                               /* channels * bytes per channel */
-    int format; uint32_t channels, flags;               /* as given; never looked at here */
+    uint32_t texel_bytes;                               /* channels * bytes per channel; of a block of 4 x 4 texels, where they are compressed: */
+    bool blocks;                                        /* then a row of memory is a row of blocks */
+    int format; uint32_t channels, flags;               /* as given */
 };
 enum status rt_array_create(struct rt_array **out, struct rt_context *c, const struct rt_array_shape *shape, struct error *err) MUST_CHECK;
 enum status rt_array_destroy(struct rt_array *a);
