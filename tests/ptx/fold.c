@@ -2,7 +2,8 @@
  *   ptx-fold FILE...      prints `= case target version values` and the PTX of each case: on constants, or, where values is 0, the case itself
  *   ptx-fold -j FILE...   reads lines `case number value` (number = row * outputs + output, value in hexadecimal or ? where nothing was
  *                         folded) and judges: `agree N`, `differ N`, each difference with its name; `open FILE: case` when a case whose oracle is
- *                         ptxas has an output that was not folded. Exit status 1 when anything differs or is open. */
+ *                         ptxas has an output that was not folded. Exit status 1 when anything differs or is open. A case whose note says "ptxas differs" has a
+ *                         reason; it is counted as `known N`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static void print(const struct test *tests, size_t n)
 
 static int judge(const struct test *tests, size_t n)
 {
-    size_t i, number, agree = 0, differ = 0, open = 0;
+    size_t i, number, agree = 0, differ = 0, open = 0, known = 0;
     char text[64];
     while (scanf("%zu %zu %63s", &i, &number, text) == 3) {
         const struct test *t = i < n ? &tests[i] : NULL;
@@ -51,13 +52,13 @@ static int judge(const struct test *tests, size_t n)
             sscanf(text, "%" SCNx64, &got[1]);
         } else
             sscanf(text, "%" SCNx64, &got[0]);
-        bool good = value_agrees(t, f, v, got, 0);
-        agree += good, differ += !good;
-        if (!good)
+        bool good = value_agrees(t, f, v, got, 0), excused = !good && strstr(t->note, "ptxas differs");
+        agree += good, known += excused, differ += !good && !excused;
+        if (!good && !excused)
             printf("differ %s:%u %s: %s folds to %s, the file has %0*" PRIx64 "\n", t->file, row->line, t->name, f->name, text,
                    (int)(2 * f->type->bytes), v->bits[0]);
     }
-    printf("agree %zu\ndiffer %zu\n", agree, differ);
+    printf("agree %zu\ndiffer %zu\nknown %zu\n", agree, differ, known);
     return differ || open;
 }
 
