@@ -92,28 +92,47 @@ static double real(const struct reader *r, const char *s)
 
 /* ---- values ---- */
 
-static struct value value_read(const struct reader *r, const char *s, unsigned bytes, bool expected)
+/* One number (n characters of s) with so many bytes, added to v above what it has from bit `at` on. */
+static void digits_read(const struct reader *r, struct value *v, const char *s, size_t n, unsigned bytes, unsigned at, bool expected)
 {
-    struct value v = {.expect = EXPECT_BITS};
-    static const char *const words[] = {[EXPECT_NAN] = "nan", [EXPECT_ANY] = "-", [EXPECT_UNSET] = "unset"};
-    for (int e = EXPECT_NAN; expected && e <= EXPECT_UNSET; e++)
-        if (strcmp(s, words[e]) == 0)
-            return (struct value){.expect = (enum expect)e};
-    size_t n = strlen(s);
-    if (n > 2 * bytes)
-        bad(r, "'%s' has more than %u bits", s, 8 * bytes);
-    v.care[0] = v.care[1] = ~0ull;
+    if (n == 0 || n > 2 * bytes)
+        bad(r, "'%s' has not 1 to %u digits", s, 2 * bytes);
     for (size_t i = 0; i < n; i++) {
-        unsigned place = (unsigned)(n - 1 - i), shift = 4 * (place % 16);
+        unsigned place = at / 4 + (unsigned)(n - 1 - i), shift = 4 * (place % 16);
         uint64_t digit = 0;
         if (s[i] == 'x' && expected)
-            v.care[place / 16] &= ~(15ull << shift);
+            v->care[place / 16] &= ~(15ull << shift);
         else if (isxdigit((unsigned char)s[i]))
             digit = (uint64_t)(isdigit((unsigned char)s[i]) ? s[i] - '0' : tolower((unsigned char)s[i]) - 'a' + 10);
         else
             bad(r, "'%s' is not hexadecimal", s);
-        v.bits[place / 16] |= digit << shift;
+        v->bits[place / 16] |= digit << shift;
     }
+}
+
+static struct value value_read(const struct reader *r, const char *s, unsigned bytes, unsigned lanes, bool expected)
+{
+    struct value v = {.expect = EXPECT_BITS, .care = {~0ull, ~0ull}};
+    if (expected && (strcmp(s, "-") == 0 || strcmp(s, "unset") == 0)) {
+        v.expect = *s == '-' ? EXPECT_ANY : EXPECT_UNSET;
+        return v;
+    }
+    if (expected && lanes && strcmp(s, "nan") == 0) {
+        v.nan = (1u << lanes) - 1;
+        return v;
+    }
+    /* Parts of a packed value, the high one first: 3c00:nan */
+    unsigned parts = strchr(s, ':') && lanes ? lanes : 1, width = bytes / parts;
+    for (unsigned i = parts; i-- > 0;) {
+        size_t n = strcspn(s, ":");
+        if (expected && parts > 1 && n == 3 && strncmp(s, "nan", 3) == 0)
+            v.nan |= 1u << i;
+        else
+            digits_read(r, &v, s, n, width, 8 * width * i, expected);
+        s += n + (s[n] == ':');
+    }
+    if (*s)
+        bad(r, "'%s' is one part too many", s);
     return v;
 }
 
@@ -147,11 +166,13 @@ static int64_t ordered(const struct type *t, uint64_t bits)
     return bits & sign ? -(int64_t)magnitude : (int64_t)magnitude;
 }
 
-static bool float_agrees(const struct test *c, const struct type *t, const struct value *v, uint64_t want, uint64_t got)
+static bool float_agrees(const struct test *c, const struct type *t, uint64_t want, uint64_t care, uint64_t got)
 {
-    if (v->expect == EXPECT_NAN || is_nan(t, want))
+    if (((got ^ want) & care) == 0)
+        return true;
+    if (is_nan(t, want) && c->oracle == ORACLE_BOUND)
         return is_nan(t, got);
-    if (is_nan(t, got))
+    if (is_nan(t, got) || c->oracle != ORACLE_BOUND)
         return false;
     double w = decoded(t, want), g = decoded(t, got);
     if (isinf(w) || isinf(g))
@@ -176,15 +197,15 @@ bool value_agrees(const struct test *c, const struct field *f, const struct valu
                 return false;
         return true;
     }
-    if (v->expect == EXPECT_BITS && !(((got[0] ^ v->bits[0]) & v->care[0]) | ((got[1] ^ v->bits[1]) & v->care[1])))
-        return true;
-    if (!t->lanes || (c->oracle != ORACLE_BOUND && v->expect != EXPECT_NAN))
-        return false;
+    if (!t->lanes)
+        return !(((got[0] ^ v->bits[0]) & v->care[0]) | ((got[1] ^ v->bits[1]) & v->care[1]));
     unsigned width = 8 * t->bytes / t->lanes;
     uint64_t mask = width == 64 ? ~0ull : (1ull << width) - 1;
-    for (unsigned i = 0; i < t->lanes; i++)
-        if (!float_agrees(c, t, v, v->bits[0] >> (i * width) & mask, got[0] >> (i * width) & mask))
+    for (unsigned i = 0, at = 0; i < t->lanes; i++, at += width) {
+        uint64_t part = got[0] >> at & mask;
+        if (v->nan >> i & 1 ? !is_nan(t, part) : !float_agrees(c, t, v->bits[0] >> at & mask, v->care[0] >> at & mask, part))
             return false;
+    }
     return true;
 }
 
@@ -231,14 +252,14 @@ static void rows_read(const struct reader *r, struct test *t, char *s, unsigned 
     for (unsigned i = 0; i < t->n_in; i++) {
         if (!(w = word(&s)) || strcmp(w, "->") == 0)
             bad(r, "%u inputs are missing before '->'", t->n_in - i);
-        row.in[i] = value_read(r, w, t->in[i].type->bytes, false);
+        row.in[i] = value_read(r, w, t->in[i].type->bytes, t->in[i].type->lanes, false);
     }
     if ((w = word(&s)) ? strcmp(w, "->") != 0 : t->n_out != 0)
         bad(r, "'->' must follow the %u inputs, not '%s'", t->n_in, w ? w : "end of line");
     for (unsigned i = 0; i < t->n_out; i++) {
         if (!(w = word(&s)))
             bad(r, "%u outputs are missing", t->n_out - i);
-        row.out[i] = value_read(r, w, t->out[i].type->bytes, true);
+        row.out[i] = value_read(r, w, t->out[i].type->bytes, t->out[i].type->lanes, true);
     }
     if ((w = word(&s)))
         bad(r, "'%s' is one value too many", w);
@@ -312,7 +333,7 @@ static void bytes_read(const struct reader *r, struct bytes *b, char *s, bool ex
         size_t n = strlen(w) / 2;
         if (n * 2 != strlen(w) || (n != 1 && n != 2 && n != 4 && n != 8))
             bad(r, "'%s' has not 2, 4, 8 or 16 digits", w);
-        struct value v = value_read(r, w, (unsigned)n, expected);
+        struct value v = value_read(r, w, (unsigned)n, 0, expected);
         for (unsigned i = 0; i < times; i++, at += n) {
             if (at + n > b->size)
                 bad(r, "the buffer has %zu bytes; '%s' is beyond", b->size, w);

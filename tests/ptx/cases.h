@@ -21,10 +21,11 @@ struct field {                         /* one value of a row */
     unsigned offset;                   /* in the record of a thread */
 };
 
-enum expect { EXPECT_BITS, EXPECT_NAN, EXPECT_ANY, EXPECT_UNSET };
+enum expect { EXPECT_BITS, EXPECT_ANY, EXPECT_UNSET };
 struct value {
     enum expect expect;
     uint64_t bits[2], care[2];         /* low word first; bits that are not in care do not matter */
+    unsigned nan;                      /* bit i: float i of it (the lowest first) must be a NaN, whichever */
 };
 
 struct row { struct value *in, *out; unsigned line; };

@@ -89,13 +89,19 @@ static void hex(char *out, const struct field *f, const uint64_t bits[2])
 
 static void wanted(char *out, const struct field *f, const struct value *v)
 {
+    unsigned lanes = f->type->lanes, digits = lanes ? 2 * f->type->bytes / lanes : 1;
     hex(out, f, v->bits);
     size_t n = strlen(out);
     for (size_t k = 0; k < n; k++)
         if (!(v->care[(n - 1 - k) / 16] >> (4 * ((n - 1 - k) % 16)) & 1))
             out[k] = 'x';
-    if (v->expect != EXPECT_BITS)
-        strcpy(out, v->expect == EXPECT_NAN ? "nan" : "unset");
+    for (unsigned i = 0; i < lanes; i++)
+        if (v->nan >> i & 1) {
+            char *part = out + (lanes - 1 - i) * digits;
+            memcpy(memset(part, '.', digits), "nan", 3);
+        }
+    if (v->expect == EXPECT_UNSET)
+        strcpy(out, "unset");
 }
 
 static void row_differs(const struct test *t, unsigned r, const struct field *f, const struct value *v, const uint64_t got[2])
