@@ -100,9 +100,9 @@ enum status decode_mov(struct decoder *d, const struct ptx_insn *in)
     unsigned bytes = ptx_type_bytes(t);
     bool unpack = to->kind == PTX_OPERAND_VEC && to->count > 1, pack = from->kind == PTX_OPERAND_VEC && from->count > 1;
     if (t == PTX_PRED) return mov_pred(d, in);
-    if ((unpack && (to->count > 16 || bytes % to->count)) || (pack && (from->count > 16 || bytes % from->count)))
-        return decode_unsupported(d, in, "a vector of this length");
+    if ((unpack && to->count > 16) || (pack && from->count > 16)) return decode_unsupported(d, in, "a vector of this length");
     if (unpack && pack) return mov_elements(d, in, t);
+    if ((unpack && bytes % to->count) || (pack && bytes % from->count)) return decode_unsupported(d, in, "a vector of this length");
     if (pack) return mov_pack(d, in, bytes);
     if (unpack) return mov_unpack(d, in, bytes);
     unsigned width = decode_type_width(t);
