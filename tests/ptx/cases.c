@@ -497,6 +497,19 @@ unsigned case_threads(const struct test *t)
     return n;
 }
 
+bool case_is_lanewise(const struct test *t)
+{
+    /* Instructions that look at other threads, ends of threads, and special registers: %tid, %ctaid, %laneid, %clock .. */
+    static const char *const words[] = {"sync", "vote", "activemask", "elect", "bar", "fence", "exit", "ret", "trap", "%tid", "%ntid", "%ctaid", "%nctaid",
+                                        "%lane", "%warp", "%nwarp", "%sm", "%nsm", "%grid", "%clock", "%globaltimer", "%pm", "%env", "%cluster",
+                                        "%ncluster", "%is_", "%total", "%dynamic", "%aggr", "%reserved", "%current"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(t->code, words[i]))
+            return false;
+    return t->n_out && t->n_rows && !t->has_buffer && !t->fault && !t->decl && !t->entry && !t->block_given && !t->cluster[0] && !t->shared &&
+           t->grid[0] * t->grid[1] * t->grid[2] == 1;
+}
+
 /* ---- PTX ---- */
 
 /* %_t = the number of the thread in the launch, x first, blocks one after the other. */

@@ -57,6 +57,8 @@ struct test {
 /* Appends the cases of a file to *tests. */
 void cases_read(const char *path, struct test **tests, size_t *n);
 unsigned case_threads(const struct test *t);
+/* Whether what a thread does depends on its inputs alone: not on its number, the other threads, memory or a device variable. */
+bool case_is_lanewise(const struct test *t);
 
 /* A module of several cases; the kernel of tests[i] is called c<i - first>. They have target and version in common. */
 char *cases_ptx(const struct test *tests, size_t first, size_t count);

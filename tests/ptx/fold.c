@@ -10,12 +10,8 @@
 
 #include "tests/ptx/cases.h"
 
-/* How many values a compiler can fold: none where more than its inputs may decide what the case does. */
-static unsigned values(const struct test *t)
-{
-    bool folds = !t->has_buffer && !t->fault && !t->decl && !t->entry && !t->block_given && !t->cluster[0] && t->grid[0] == 1;
-    return folds ? t->n_rows * t->n_out : 0;
-}
+/* How many values a compiler can fold. */
+static unsigned values(const struct test *t) { return case_is_lanewise(t) ? t->n_rows * t->n_out : 0; }
 
 static void print(const struct test *tests, size_t n)
 {

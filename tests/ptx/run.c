@@ -144,15 +144,19 @@ static bool buffer_agrees(const struct test *t, const uint8_t *got)
     return true;
 }
 
-static bool rows_agree(const struct test *t)
+/* The row of a thread; where more threads run than there are rows, they begin again. */
+static unsigned row_of(const struct test *t, size_t thread) { return (unsigned)(thread % t->n_rows); }
+
+static bool rows_agree(const struct test *t, size_t threads)
 {
     unsigned wrong = 0;
-    for (unsigned r = 0; r < t->n_rows; r++)
+    for (size_t r = 0; r < threads; r++)
         for (unsigned k = 0; k < t->n_out; k++) {
             uint64_t got[2];
-            value_load(&t->out[k], output.host + (size_t)r * t->out_stride + t->out[k].offset, got);
-            if (!value_agrees(t, &t->out[k], &t->rows[r].out[k], got, UNSET) && wrong++ < ROWS_SHOWN)
-                row_differs(t, r, &t->out[k], &t->rows[r].out[k], got);
+            const struct value *want = &t->rows[row_of(t, r)].out[k];
+            value_load(&t->out[k], output.host + r * t->out_stride + t->out[k].offset, got);
+            if (!value_agrees(t, &t->out[k], want, got, UNSET) && wrong++ < ROWS_SHOWN)
+                row_differs(t, row_of(t, r), &t->out[k], want, got);
         }
     if (wrong > ROWS_SHOWN)
         printf("    and %u more values of %s\n", wrong - ROWS_SHOWN, t->name);
@@ -167,19 +171,19 @@ static bool lost(size_t i, CUresult e, const char *call)
     return e != 0;
 }
 
-/* Runs one case; false when the context is lost. */
-static bool case_run(size_t i, CUfunction kernel)
+/* Runs one case with so many threads in x, the first `with_row` of the launch with rows; false when the context is lost. */
+static bool case_launch(size_t i, CUfunction kernel, unsigned block, size_t with_row)
 {
     const struct test *t = &tests[i];
-    size_t threads = case_threads(t), in_bytes = threads * t->in_stride, out_bytes = threads * t->out_stride;
+    size_t threads = case_threads(t) / t->block[0] * block, in_bytes = threads * t->in_stride, out_bytes = threads * t->out_stride;
     CUdeviceptr buffer = 0;
     if (lost(i, memory_fit(&input, in_bytes), "cuMemAlloc") || lost(i, memory_fit(&output, out_bytes), "cuMemAlloc"))
         return false;
     memset(input.host, 0, in_bytes);
     memset(output.host, UNSET, out_bytes);
-    for (unsigned r = 0; r < t->n_rows; r++)
+    for (size_t r = 0; r < with_row; r++)
         for (unsigned k = 0; k < t->n_in; k++)
-            value_store(&t->in[k], &t->rows[r].in[k], input.host + (size_t)r * t->in_stride + t->in[k].offset);
+            value_store(&t->in[k], &t->rows[row_of(t, r)].in[k], input.host + r * t->in_stride + t->in[k].offset);
     if ((in_bytes && lost(i, cuMemcpyHtoD_v2(input.at, input.host, in_bytes), "cuMemcpyHtoD")) ||
         (out_bytes && lost(i, cuMemcpyHtoD_v2(output.at, output.host, out_bytes), "cuMemcpyHtoD")))
         return false;
@@ -189,7 +193,7 @@ static bool case_run(size_t i, CUfunction kernel)
     if (t->shared > 48 << 10 && lost(i, cuFuncSetAttribute(kernel, FUNC_MAX_DYNAMIC_SHARED, (int)t->shared), "cuFuncSetAttribute"))
         return false;
     void *params[] = {&input.at, &output.at, &buffer};
-    CUresult e = cuLaunchKernel(kernel, t->grid[0], t->grid[1], t->grid[2], t->block[0], t->block[1], t->block[2], t->shared, NULL, params, NULL);
+    CUresult e = cuLaunchKernel(kernel, t->grid[0], t->grid[1], t->grid[2], block, t->block[1], t->block[2], t->shared, NULL, params, NULL);
     if (!e)
         e = cuCtxSynchronize();
     if (t->fault && e && strcmp(error_name(e), t->fault) == 0) {
@@ -202,7 +206,7 @@ static bool case_run(size_t i, CUfunction kernel)
     }
     if (lost(i, e, "launch ends with") || (out_bytes && lost(i, cuMemcpyDtoH_v2(output.host, output.at, out_bytes), "cuMemcpyDtoH")))
         return false;
-    bool good = rows_agree(t);
+    bool good = rows_agree(t, with_row);
     if (t->buffer.size) {
         uint8_t *got = malloc(t->buffer.size);
         if (!got || lost(i, cuMemcpyDtoH_v2(got, buffer, t->buffer.size), "cuMemcpyDtoH"))
@@ -213,6 +217,16 @@ static bool case_run(size_t i, CUfunction kernel)
     }
     shared->verdict[i] = good ? PASSED : FAILED;
     return true;
+}
+
+/* A warp with fewer threads and a full one may go different ways through the machine, so lanewise cases run with both. */
+static bool case_run(size_t i, CUfunction kernel)
+{
+    const struct test *t = &tests[i];
+    unsigned full = (t->block[0] + 31) / 32 * 32;
+    if (!case_launch(i, kernel, t->block[0], t->n_rows))
+        return false;
+    return shared->verdict[i] != PASSED || !case_is_lanewise(t) || full == t->block[0] || case_launch(i, kernel, full, full);
 }
 
 /* ---- modules ---- */
