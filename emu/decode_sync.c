@@ -4,6 +4,7 @@
  * last one to come executes for all: values are gathered from the splits, each of which may be at another instruction and in another frame, and
  * every split gets its results by its own record. */
 #include "emu/decoder.h"
+#include "emu/whole.h"
 
 #include <string.h>
 
@@ -183,11 +184,11 @@ static void give_elect(const struct insn *in, char *frame, uint32_t lanes, uint3
 
 static void give_nothing(const struct insn *in, char *frame, uint32_t lanes, uint32_t members, const struct lanes_in *all) { (void)in, (void)frame, (void)lanes, (void)members, (void)all; }
 
-enum { SYNC_VOTE, SYNC_MATCH, SYNC_MATCH_WIDE, SYNC_SHFL, SYNC_REDUX, SYNC_ELECT, SYNC_WARP };
+enum { SYNC_VOTE, SYNC_MATCH, SYNC_MATCH_WIDE, SYNC_SHFL, SYNC_REDUX, SYNC_ELECT, SYNC_WARP, SYNC_WHOLE };
 static const struct sync_op sync_ops[] = {
     [SYNC_VOTE] = { gather_pred, give_vote },     [SYNC_MATCH] = { gather_word, give_match }, [SYNC_MATCH_WIDE] = { gather_wide, give_match },
     [SYNC_SHFL] = { gather_word, give_shfl },     [SYNC_REDUX] = { gather_word, give_redux }, [SYNC_ELECT] = { gather_none, give_elect },
-    [SYNC_WARP] = { gather_none, give_nothing },
+    [SYNC_WARP] = { gather_none, give_nothing },  [SYNC_WHOLE] = { gather_none, give_nothing },
 };
 
 /* ---- meeting ------------------------------------------------------------------------------------------------------------ */
@@ -233,7 +234,8 @@ bool flow_sync_retry(struct warp *w, struct ctx *c)
     for (uint32_t i = 0; i < w->flow->n; i++) {
         const struct split *s = &w->flow->waiting[i];
         if (s->state != SPLIT_SYNC || (s->sync_mask & ~w->exited & ~waiting_for(w, s->sync_mask))) continue;
-        complete(w, s->sync_mask, NULL, 0);
+        if (s->next->site == SYNC_WHOLE) w->flow->waiting[i].state = SPLIT_READY;      /* it will find the others there */
+        else complete(w, s->sync_mask, NULL, 0);
         any = true;
     }
     return any;
@@ -311,6 +313,39 @@ static const struct insn *run_sync(const struct insn *in, struct warp *w, struct
     if (missing & ~waiting_for(w, members)) return flow_block(w, in, SPLIT_SYNC, members, false);
     complete(w, members, in, m);
     return in + 1;
+}
+
+/* ---- aligned instructions ---------------------------------------------------------------------------------------------------- */
+
+const struct insn *run_whole(const struct insn *in, struct warp *w, struct ctx *c)
+{
+    uint32_t m = insn_mask(in, w), missing = ~w->exited & ~m;
+    if (!m) return in + 1;
+    if (m != w->mask) {                        /* guarded: the lanes that do not take part go on, the others wait */
+        flow_part(in, w, w->mask & ~m, NULL);
+        w->next = in + 1;
+        w->state = WARP_RUN;
+        return NULL;
+    }
+    for (uint32_t i = 0; i < w->flow->n && missing; i++) {
+        const struct split *s = &w->flow->waiting[i];
+        if (s->state == SPLIT_SYNC && s->next == in && s->act == w->flow->act) missing &= ~s->mask;
+    }
+    if (missing) return flow_block(w, in, SPLIT_SYNC, FULL_MASK, false);
+    if (w->flow->n) complete(w, FULL_MASK, in, m);
+    return ((const struct whole *)(uintptr_t)in->imm)->run(in, w, c);
+}
+
+struct insn *decode_emit_whole(struct decoder *d, struct whole *work, handler full)
+{
+    struct insn *r = decode_emit(d, full, run_whole);
+    if (!r) {
+        d->st = ST_OUT_OF_MEMORY;
+        return NULL;
+    }
+    r->site = SYNC_WHOLE;
+    r->imm = (uintptr_t)work;
+    return r;
 }
 
 static struct insn *emit_sync(struct decoder *d, unsigned op, uint32_t to, uint32_t a, const struct ptx_operand *members, uint32_t flip)

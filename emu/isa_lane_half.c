@@ -7,26 +7,6 @@
 #include "emu/lane_loop.h"
 #include "emu/lane_float.h"
 
-/* Bits of an f16 as a float. Subnormals by a subtraction that normalises them. */
-static inline float half_to_f32(uint32_t h) {
-    uint32_t magnitude = (h & 0x7fffu) << 13, exponent = magnitude & 0x0f800000u, sign = (h & 0x8000u) << 16;
-    uint32_t normal = magnitude + (112u << 23);
-    float tiny = f32_from(magnitude + (113u << 23)) - f32_from(113u << 23);
-    uint32_t r = exponent == 0 ? f32_bits(tiny) : normal;
-    r = exponent == 0x0f800000u ? (magnitude & 0x007fffffu ? 0x7fffffffu : 0x7f800000u) : r;
-    return f32_from(r | sign);
-}
-
-/* Nearest, ties to even. Below 2^-14 the addition of 0.5 rounds to the grid of subnormals. */
-static inline uint32_t half_from_f32(float x) {
-    uint32_t bits = f32_bits(x), magnitude = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
-    uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1)) >> 13;
-    uint32_t tiny = f32_bits(f32_from(magnitude < 0x38800000u ? magnitude : 0u) + 0.5f) - 0x3f000000u;
-    uint32_t r = magnitude < 0x38800000u ? tiny : normal;
-    r = magnitude >= 0x47800000u ? 0x7c00u : r;
-    return magnitude > 0x7f800000u ? 0x7fffu : r | sign;
-}
-
 static inline uint32_t half_bf16_from_f32(float x) {
     uint32_t bits = f32_bits(x), r = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
     return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : r;

@@ -21,6 +21,26 @@ static inline float f32_flush(float r, float times) { return f32_abs(times) < 0x
 /* To [0, 1]; NaN and -0 become +0. */
 static inline float f32_sat(float r) { float low = r > 0.0f ? r : 0.0f; return low < 1.0f ? low : 1.0f; }
 
+/* Bits of an f16 as a float. Subnormals by a subtraction that normalises them. */
+static inline float half_to_f32(uint32_t h) {
+    uint32_t magnitude = (h & 0x7fffu) << 13, exponent = magnitude & 0x0f800000u, sign = (h & 0x8000u) << 16;
+    uint32_t normal = magnitude + (112u << 23);
+    float tiny = f32_from(magnitude + (113u << 23)) - f32_from(113u << 23);
+    uint32_t r = exponent == 0 ? f32_bits(tiny) : normal;
+    r = exponent == 0x0f800000u ? (magnitude & 0x007fffffu ? 0x7fffffffu : 0x7f800000u) : r;
+    return f32_from(r | sign);
+}
+
+/* Nearest, ties to even. Below 2^-14 the addition of 0.5 rounds to the grid of subnormals. */
+static inline uint32_t half_from_f32(float x) {
+    uint32_t bits = f32_bits(x), magnitude = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
+    uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1)) >> 13;
+    uint32_t tiny = f32_bits(f32_from(magnitude < 0x38800000u ? magnitude : 0u) + 0.5f) - 0x3f000000u;
+    uint32_t r = magnitude < 0x38800000u ? tiny : normal;
+    r = magnitude >= 0x47800000u ? 0x7c00u : r;
+    return magnitude > 0x7f800000u ? 0x7fffu : r | sign;
+}
+
 /* A NaN loses against a number; -0 is less than +0. */
 static inline float f32_min(float a, float b) {
     float r = a < b ? a : b;
