@@ -208,7 +208,7 @@ static int32_t add_clamped(int32_t a, int32_t b)
 static void core_int(const struct mma *op, struct mma_tile *t)
 {
     _Alignas(64) int16_t a[MMA_MAX_M][MMA_MAX_K], b[MMA_MAX_K / 2][8][2];
-    int16_t line[MMA_MAX_K];
+    int16_t line[MMA_MAX_K] = { 0 };
     for (unsigned m = 0; m < op->m; m++) {
         widen_int((enum mma_elem)op->a, t->a + m * MMA_ROW, stored(op), op->unit ? line : a[m]);
         if (!op->unit) continue;
