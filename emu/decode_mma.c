@@ -61,7 +61,7 @@ bool decode_mma_fits(const struct mma *op)
     return op->n_a >= n_a && op->n_b >= n_b && op->n_c == acc_regs(op, op->c) && op->n_d == acc_regs(op, op->d);
 }
 
-static bool operands(struct decoder *d, struct mma *op, const struct ptx_operand *o)
+bool decode_mma_operands(struct decoder *d, struct mma *op, const struct ptx_operand *o)
 {
     op->a_rows = decode_mma_rows(d, &o[1], decode_mma_width(op->a), false, &op->n_a);
     op->b_rows = decode_mma_rows(d, &o[2], decode_mma_width(op->b), false, &op->n_b);
@@ -119,7 +119,7 @@ enum status decode_mma(struct decoder *d, const struct ptx_insn *in)
         if ((t[i] = mma_elem_of((enum ptx_type)in->types[i])) == MMA_ELEMS) return decode_unsupported(d, in, "a matrix product of these types");
     struct mma *op = decode_mma_new(d, in, t[0], t[1], t[2], t[3]);
     const struct ptx_operand *o = in->operands;
-    if (!op || !operands(d, op, o)) return ST_OUT_OF_MEMORY;
+    if (!op || !decode_mma_operands(d, op, o)) return ST_OUT_OF_MEMORY;
     if (op->m == 8 && op->k == 4 && op->a == MMA_F16) return quad(d, in, op);
     unsigned next = 4;
     if (ptx_insn_has(in, PTX_MOD_SP) || ptx_insn_has(in, PTX_MOD_SP_ORDERED_METADATA)) {

@@ -13,6 +13,8 @@ uint32_t *decode_mma_rows(struct decoder *d, const struct ptx_operand *o, unsign
 unsigned decode_mma_width(enum mma_elem e);    /* bytes per lane of the registers that hold such elements */
 /* A new instruction with shape, types and kind. NULL: no memory. */
 struct mma *decode_mma_new(struct decoder *d, const struct ptx_insn *in, enum mma_elem type_d, enum mma_elem type_a, enum mma_elem type_b, enum mma_elem type_c);
+/* The rows of o = { d, a, b, c }. False: no memory. */
+bool decode_mma_operands(struct decoder *d, struct mma *op, const struct ptx_operand *o);
 /* Whether d, a, b, c have the registers that the shape takes; a and b may have more. */
 bool decode_mma_fits(const struct mma *op);
 

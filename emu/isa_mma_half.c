@@ -12,7 +12,6 @@
 
 #ifdef __AVX2__
 
-INLINE const char *at(const struct warp *w, uint32_t r, unsigned bytes) { return w->frame + r + bytes; }
 INLINE __m128i load128(const char *p) { return _mm_load_si128((const __m128i *)(const void *)p); }
 
 /* Eight halves as floats. */
@@ -21,87 +20,100 @@ INLINE __m256 widen8(__m128i x, bool bf16)
     return bf16 ? _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16)) : _mm256_cvtph_ps(x);
 }
 
-/* Rows g of the pieces of A as floats, `k` apart. */
-INLINE void load_a(const struct mma *op, const struct warp *w, float *a, unsigned k, bool bf16)
-{
-    for (unsigned piece = 0; piece < k / 8; piece++)
-        for (unsigned block = 0; block < 2; block++)
-            for (unsigned g = 0; g < 8; g++)
-                _mm256_store_ps(a + (block * 8 + g) * k + piece * 8, widen8(load128(at(w, op->a_rows[piece * 2 + block], 16 * g)), bf16));
-}
-
-/* The eight columns of B, each 16 bytes along k, become eight rows: x[k] holds column 0, 2, 4, 6, 1, 3, 5, 7 (halves: 0 to 7) at k. In either half of a
- * vector one piece. */
-INLINE void load_b(const struct mma *op, const struct warp *w, __m256 *b, unsigned k, bool bf16, bool in_order)
+/* The eight columns of B, each 16 bytes along k, become rows: row k holds columns 0, 2, 4, 6, 1, 3, 5, 7 (halves: 0 to 7) at k. Both pieces are turned at
+ * once, in the two halves of vectors. */
+INLINE void load_b(const char *const rows[2], float *b, unsigned k, bool bf16, bool in_order)
 {
     static const unsigned char even_odd[8] = { 0, 2, 4, 6, 1, 3, 5, 7 };
     __m256i c[8], d[8];
+#pragma GCC unroll 8
     for (unsigned i = 0; i < 8; i++) {
         unsigned n = in_order ? i : even_odd[i];
-        __m128i low = load128(at(w, op->b_rows[0], 16 * n));
-        c[i] = k == 16 ? _mm256_inserti128_si256(_mm256_castsi128_si256(low), load128(at(w, op->b_rows[k / 8 - 1], 16 * n)), 1) : _mm256_castsi128_si256(low);
+        __m256i low = _mm256_castsi128_si256(load128(rows[0] + 16 * n));
+        c[i] = k == 16 ? _mm256_inserti128_si256(low, load128(rows[1] + 16 * n), 1) : low;
     }
+#pragma GCC unroll 4
     for (unsigned i = 0; i < 4; i++) {         /* pairs of columns, then fours, then eights */
         d[2 * i] = _mm256_unpacklo_epi16(c[2 * i], c[2 * i + 1]);
         d[2 * i + 1] = _mm256_unpackhi_epi16(c[2 * i], c[2 * i + 1]);
     }
-    for (unsigned i = 0; i < 2; i++)
-        for (unsigned h = 0; h < 2; h++) {
-            c[4 * i + 2 * h] = _mm256_unpacklo_epi32(d[4 * i + h], d[4 * i + 2 + h]);
-            c[4 * i + 2 * h + 1] = _mm256_unpackhi_epi32(d[4 * i + h], d[4 * i + 2 + h]);
-        }
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned from = (i & 2) * 2 + (i & 1), to = (i & 2) * 2 + (i & 1) * 2;
+        c[to] = _mm256_unpacklo_epi32(d[from], d[from + 2]);
+        c[to + 1] = _mm256_unpackhi_epi32(d[from], d[from + 2]);
+    }
+#pragma GCC unroll 4
     for (unsigned i = 0; i < 4; i++) {
         d[2 * i] = _mm256_unpacklo_epi64(c[i], c[4 + i]);
         d[2 * i + 1] = _mm256_unpackhi_epi64(c[i], c[4 + i]);
     }
+#pragma GCC unroll 8
     for (unsigned i = 0; i < 8; i++) {
-        b[i] = widen8(_mm256_castsi256_si128(d[i]), bf16);
-        if (k == 16) b[8 + i] = widen8(_mm256_extracti128_si256(d[i], 1), bf16);
+        _mm256_store_ps(b + 8 * i, widen8(_mm256_castsi256_si128(d[i]), bf16));
+        if (k == 16) _mm256_store_ps(b + 64 + 8 * i, widen8(_mm256_extracti128_si256(d[i], 1), bf16));
     }
 }
 
-INLINE __m256 canonical(__m256 x)
+/* Row g of a block of accumulators: its even and its odd columns, or all of them as halves. */
+INLINE __m256 load_acc(const char *even, const char *odd, unsigned g, bool half)
 {
-    return _mm256_blendv_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)), _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    if (half) return _mm256_cvtph_ps(load128(even + 16 * g));
+    __m256 low = _mm256_castps128_ps256(_mm_load_ps((const float *)(const void *)(even + 16 * g)));
+    return _mm256_insertf128_ps(low, _mm_load_ps((const float *)(const void *)(odd + 16 * g)), 1);
 }
 
-INLINE __m256 load_acc(const struct mma *op, const struct warp *w, unsigned block, unsigned g, bool half)
+INLINE void store_acc(char *even, char *odd, unsigned g, __m256 x, bool half)
 {
-    if (half) return _mm256_cvtph_ps(load128(at(w, op->c_rows[block], 16 * g)));
-    __m256 even = _mm256_castps128_ps256(_mm_load_ps((const float *)(const void *)at(w, op->c_rows[2 * block], 16 * g)));
-    return _mm256_insertf128_ps(even, _mm_load_ps((const float *)(const void *)at(w, op->c_rows[2 * block + 1], 16 * g)), 1);
-}
-
-INLINE void store_acc(const struct mma *op, struct warp *w, unsigned block, unsigned g, __m256 x, bool half)
-{
-    x = canonical(x);
+    __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+    x = _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
     if (half) {                                /* NaN becomes 7fff */
-        _mm_store_si128((__m128i *)(void *)(w->frame + op->d_rows[block] + 16 * g), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+        _mm_store_si128((__m128i *)(void *)(even + 16 * g), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
         return;
     }
-    _mm_store_ps((float *)(void *)(w->frame + op->d_rows[2 * block] + 16 * g), _mm256_castps256_ps128(x));
-    _mm_store_ps((float *)(void *)(w->frame + op->d_rows[2 * block + 1] + 16 * g), _mm256_extractf128_ps(x, 1));
+    _mm_store_ps((float *)(void *)(even + 16 * g), _mm256_castps256_ps128(x));
+    _mm_store_ps((float *)(void *)(odd + 16 * g), _mm256_extractf128_ps(x, 1));
+}
+
+/* Eight rows of A times B. */
+INLINE void multiply_block(const float *a, const float *b, const char *c_even, const char *c_odd, char *d_even, char *d_odd, unsigned k, bool half)
+{
+    __m256 r[8];
+#pragma GCC unroll 8
+    for (unsigned g = 0; g < 8; g++) r[g] = load_acc(c_even, c_odd, g, half);
+#pragma GCC unroll 2
+    for (unsigned i = 0; i < k; i++) {
+        __m256 x = _mm256_load_ps(b + 8 * i);
+#pragma GCC unroll 8
+        for (unsigned g = 0; g < 8; g++) r[g] = _mm256_fmadd_ps(_mm256_broadcast_ss(a + g * k + i), x, r[g]);
+    }
+#pragma GCC unroll 8
+    for (unsigned g = 0; g < 8; g++) store_acc(d_even, d_odd, g, r[g], half);
 }
 
 INLINE const struct insn *multiply(const struct insn *in, struct warp *w, unsigned k, bool bf16, bool half)
 {
     const struct mma *op = (const struct mma *)(uintptr_t)in->imm;
-    _Alignas(32) float a[16 * 16];
-    __m256 b[16], r[16];
-    load_a(op, w, a, k, bf16);
-    load_b(op, w, b, k, bf16, half);
-    for (unsigned block = 0; block < 2; block++) {
-        __m256 *acc = r + 8 * block;
-        const float *from = a + block * 8 * k;
-        for (unsigned g = 0; g < 8; g++)
-            acc[g] = load_acc(op, w, block, g, half);
-        for (unsigned i = 0; i < k; i++)
-            for (unsigned g = 0; g < 8; g++)
-                acc[g] = _mm256_fmadd_ps(_mm256_broadcast_ss(from + g * k + i), b[i], acc[g]);
+    const uint32_t *ra = op->a_rows, *rb = op->b_rows, *rc = op->c_rows, *rd = op->d_rows;
+    char *frame = w->frame;
+    const char *b_rows[2] = { frame + rb[0], frame + rb[k / 8 - 1] };
+    const char *c0 = frame + rc[0], *c1 = frame + rc[1], *c2 = half ? c1 : frame + rc[2], *c3 = half ? c1 : frame + rc[3];
+    char *d0 = frame + rd[0], *d1 = frame + rd[1], *d2 = half ? d1 : frame + rd[2], *d3 = half ? d1 : frame + rd[3];
+    _Alignas(32) float a[16 * 16], b[16 * 8];
+    for (unsigned piece = 0; piece < k / 8; piece++)
+        for (unsigned block = 0; block < 2; block++) {
+            const char *from = frame + ra[piece * 2 + block];
+#pragma GCC unroll 8
+            for (unsigned g = 0; g < 8; g++) _mm256_store_ps(a + (block * 8 + g) * k + piece * 8, widen8(load128(from + 16 * g), bf16));
+        }
+    load_b(b_rows, b, k, bf16, half);
+    if (half) {
+        multiply_block(a, b, c0, c0, d0, d0, k, true);
+        multiply_block(a + 8 * k, b, c1, c1, d1, d1, k, true);
+        return in + 1;
     }
-    for (unsigned block = 0; block < 2; block++)               /* after all sources are read: a row may be both */
-        for (unsigned g = 0; g < 8; g++)
-            store_acc(op, w, block, g, r[8 * block + g], half);
+    multiply_block(a, b, c0, c1, d0, d1, k, false);
+    multiply_block(a + 8 * k, b, c2, c3, d2, d3, k, false);
     return in + 1;
 }
 

@@ -218,11 +218,22 @@ void mma_multiply(const struct mma *op, struct mma_tile *t)
     cores[isa_level()][op->kind](op, t);
 }
 
+/* The fast ones write the upper eight rows of D before they read the lower eight of C. */
+static bool d_before_c(const struct mma *op)
+{
+    for (unsigned d = 0; d < op->n_d / 2; d++)
+        for (unsigned c = op->n_c / 2; c < op->n_c; c++)
+            if (op->d_rows[d] == op->c_rows[c])
+                return true;
+    return false;
+}
+
 handler mma_fast(const struct mma *op)
 {
     static const mma_fast_table *const tables[] = { &mma_fast_base, &mma_fast_avx2, &mma_fast_avx512 };
-    bool ok = (op->a == MMA_F16 || op->a == MMA_BF16) && op->a == op->b && op->m == 16 && op->n == 8 && (op->k == 8 || op->k == 16) && !op->unit && op->c == op->d;
-    return ok ? (*tables[isa_level()])[op->a == MMA_BF16][op->k == 16][op->c == MMA_F16] : NULL;
+    if ((op->a != MMA_F16 && op->a != MMA_BF16) || op->a != op->b || op->c != op->d || op->unit || op->m != 16 || op->n != 8 || d_before_c(op))
+        return NULL;
+    return op->k == 8 || op->k == 16 ? (*tables[isa_level()])[op->a == MMA_BF16][op->k == 16][op->c == MMA_F16] : NULL;
 }
 
 const struct insn *run_mma(const struct insn *in, struct warp *w, struct ctx *c)
