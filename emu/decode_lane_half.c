@@ -37,7 +37,7 @@ enum status lane_half_to_f32(struct decoder *d, const struct ptx_insn *in, const
 static bool half_flags(const struct ptx_insn *in, uint64_t *flags) {
     static const struct { uint16_t mod; uint8_t flag; } known[] = {
         { PTX_MOD_RN, 0 }, { PTX_MOD_APPROX, 0 }, { PTX_MOD_FTZ, HALF_FTZ }, { PTX_MOD_SAT, HALF_SAT }, { PTX_MOD_RELU, HALF_RELU },
-        { PTX_MOD_PROPNAN, HALF_NAN }, { PTX_MOD_XORSIGN, HALF_ABS }, { PTX_MOD_ABS, HALF_ABS } };
+        { PTX_MOD_PROPNAN, HALF_NAN }, { PTX_MOD_OOB, HALF_OOB }, { PTX_MOD_XORSIGN, HALF_ABS }, { PTX_MOD_ABS, HALF_ABS } };
     *flags = 0;
     for (unsigned k = 0; k < in->n_mods; k++) {
         if (in->mods[k] < PTX_TYPE_COUNT) continue;

@@ -143,10 +143,40 @@ static enum status pack_lower(struct decoder *d, const struct ptx_insn *in) {
     return lane_emit(d, LANE_cvt_pack, decode_dest(d, &in->operands[0], 4, false), a, b, c, bits | sign);
 }
 
+/* .rs: two or four floats, packed from the top down. Where each takes its random bits from the word: the PTX text tells it for pairs; of four, the first
+ * two share the upper 16 bits and the others the lower (fp8, fp6), or each has a byte, those of the first two above the others' in both halves (fp4). */
+struct random_row { uint8_t packed, n, stride; uint64_t format; uint8_t from[4], random; };
+static enum status random_lower(struct decoder *d, const struct ptx_insn *in)
+{
+    static const struct random_row rows[] = {
+        { PTX_F16X2,  2, 16, SMALL_F16,  { 16, 0 }, 13 },        { PTX_BF16X2, 2, 16, SMALL_BF16, { 16, 0 }, 16 },
+        { PTX_E4M3X4, 4, 8,  SMALL_E4M3, { 16, 16, 0, 0 }, 16 }, { PTX_E5M2X4, 4, 8,  SMALL_E5M2, { 16, 16, 0, 0 }, 16 },
+        { PTX_E2M3X4, 4, 8,  SMALL_E2M3, { 16, 16, 0, 0 }, 16 }, { PTX_E3M2X4, 4, 8,  SMALL_E3M2, { 16, 16, 0, 0 }, 16 },
+        { PTX_E2M1X4, 4, 4,  SMALL_E2M1, { 24, 8, 16, 0 }, 8 } };
+    const struct random_row *r = rows;
+    while (r < rows + sizeof rows / sizeof rows[0] && r->packed != in->types[0]) r++;
+    const bool vector = in->operands[1].kind == PTX_OPERAND_VEC;
+    if (r == rows + sizeof rows / sizeof rows[0] || vector != (r->n == 4) || (vector && in->operands[1].count != 4))
+        return decode_unsupported(d, in, "this conversion");
+    const uint32_t random = decode_source(d, &in->operands[in->n_operands - 1], PTX_B32, 4);
+    const bool narrow = r->packed == PTX_E2M1X4;
+    uint32_t sum = decode_const(d, 0, 4);
+    for (unsigned k = 0; k < r->n; k++) {
+        const struct ptx_operand *o = vector ? decode_element(d, &in->operands[1], k) : &in->operands[1 + k];
+        const uint32_t source = decode_source(d, o, PTX_F32, 4);
+        const uint32_t to = k + 1 < r->n || narrow ? decode_scratch(d, 4) : decode_dest(d, &in->operands[0], 4, false);
+        const uint64_t imm = r->format | small_flags(in) | SMALL_ROUND(SMALL_RANDOM) | SMALL_BITS(r->from[k], r->random) | SMALL_SHIFT((r->n - 1 - k) * r->stride);
+        enum status st = lane_emit(d, LANE_small_random, to, source, random, sum, imm);
+        if (st != ST_OK) return st;
+        sum = to;
+    }
+    return narrow ? lane_emit(d, LANE_low_16, decode_dest(d, &in->operands[0], 2, false), sum, 0, 0, 0) : ST_OK;
+}
+
 enum status lane_small_lower(struct decoder *d, const struct ptx_insn *in) {
     enum ptx_type to = (enum ptx_type)in->types[0], from = (enum ptx_type)in->types[1];
     if (ptx_insn_has(in, PTX_MOD_PACK)) return pack_lower(d, in);
-    if (ptx_insn_has(in, PTX_MOD_RS)) return decode_unsupported(d, in, "stochastic rounding");
+    if (ptx_insn_has(in, PTX_MOD_RS)) return random_lower(d, in);
     if (to == PTX_UE8M0X2 || from == PTX_UE8M0X2) return ue8m0_lower(d, in);
     if (to == PTX_TF32) return single_lower(d, in, SMALL_TF32, 4);
     const struct format_row *f = format_find(to), *g = format_find(from);

@@ -57,6 +57,7 @@ struct mem_address decode_mem_address(struct decoder *d, const struct ptx_operan
         bool narrow = decode_reg_width(d, o->index) <= 4 && (a.space == MEM_SHARED || a.space == MEM_LOCAL);
         a.form = narrow ? MEM_ROW32 : MEM_ROW64;
         a.row = decode_source(d, &reg, narrow ? PTX_U32 : PTX_U64, narrow ? 4 : 8);
+        if (space == PTX_SPACE_CONST && decode_reg_width(d, o->index) <= 4) a.row = decode_const_address(d, &reg);
         a.shape = decode_reg_width(d, o->index) == (narrow ? 4 : 8) ? decode_shape(d, o->index) : 0;
     } else if (o->sym >= 0) {
         const struct ptx_var *v = a.space == MEM_PARAM ? ptx_symbol_var(decode_module(d), decode_function(d), o->sym) : NULL;
@@ -124,8 +125,6 @@ static enum status access(struct decoder *d, const struct ptx_insn *in, bool sto
         return decode_unsupported(d, in, "the vector does not have as many elements as the instruction says");
     if (ptx_type_bytes(type) * n > 32)
         return decode_unsupported(d, in, "no access is wider than 32 bytes");
-    if (in->space == PTX_SPACE_CONST && mem->index >= 0 && decode_reg_width(d, mem->index) <= 4)
-        return decode_unsupported(d, in, "a 32-bit address of constant memory (use a 64-bit register)");
     enum mem_kind kind = decode_mem_kind(type);
     uint32_t rows[8] = { 0 };
     struct mem_address a = decode_mem_address(d, mem, in->space);

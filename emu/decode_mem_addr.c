@@ -60,6 +60,15 @@ static bool is_const(const struct ptx_var *v, const struct ptx_insn *in)
     return v->space == PTX_SPACE_CONST;
 }
 
+uint32_t decode_const_address(struct decoder *d, const struct ptx_operand *o)
+{
+    struct addr_ranges *r = ranges_of(d, is_const, NULL);
+    uint32_t narrow = decode_source(d, o, PTX_U64, 8), wide = decode_scratch(d, 8);
+    if (r)
+        (void)emit(d, addr_const32, wide, narrow, (uintptr_t)r, 0);
+    return wide;
+}
+
 static bool is_of_type(const struct ptx_var *v, const struct ptx_insn *in) { return v->type == in->types[0]; }
 
 enum status decode_isspacep(struct decoder *d, const struct ptx_insn *in)

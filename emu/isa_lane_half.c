@@ -78,6 +78,12 @@ ALWAYS void halves_store(struct halves *r, const struct insn *in, struct warp *w
     }
 }
 
+/* .oob: 0 where an operand is the NaN of elements outside the tensor. */
+static void halves_outside(struct halves *r, const struct insn *in, struct warp *w, unsigned n) {
+    const ROW_U16 *a = LANE_ROW(U16, in->a), *b = LANE_ROW(U16, in->b), *c = LANE_ROW(U16, in->c);
+    EACH_HALF(n) r->x[l] = a[l] == HALF_OOB_NAN || b[l] == HALF_OOB_NAN || c[l] == HALF_OOB_NAN ? 0.0f : r->x[l];
+}
+
 /* The value itself, not a sum: a -0 stays one, NaN is canonical when rounded. */
 static inline float half_min(float a, float b) { return f32_min(a, b); }
 static inline float half_max(float a, float b) { return f32_max(a, b); }
@@ -105,6 +111,7 @@ static inline float half_select(float a, float b, uint64_t imm, float (*pick)(fl
             (void)c;                                                                                                            \
             fa.x[l] = (expression);                                                                                             \
         }                                                                                                                       \
+        if ((load_c) && imm & HALF_OOB) halves_outside(&fa, in, w, n);                                                          \
         halves_store(&fa, in, w, m, n, bf16);                                                                                   \
         return in + 1;                                                                                                          \
     }

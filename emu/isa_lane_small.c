@@ -3,6 +3,8 @@
 #include "emu/lane_float.h"
 #include "emu/lane_small.h"
 
+__extension__ typedef unsigned __int128 uint128_t;
+
 struct format { unsigned fraction, exponent, kind; };
 static inline struct format format_of(uint64_t imm) {
     return (struct format){ (unsigned)(imm & 255), (unsigned)(imm >> 8 & 255), (unsigned)(imm >> 16 & 15) };
@@ -28,7 +30,15 @@ static inline bool rounds_up(unsigned mode, bool negative, bool odd, uint64_t re
     }
 }
 
-static uint32_t small_encode(double x, uint64_t imm) {
+/* Stochastic rounding: the random number is a fraction of the last place kept; it is added, and what is then beyond that place is cut off. */
+static inline uint32_t add_random(uint64_t significand, int drop, uint64_t imm, uint32_t random) {
+    const unsigned n = (unsigned)(imm >> 48) & 31;
+    if (drop > 100) return 0;
+    return (uint32_t)(((uint128_t)significand + ((uint128_t)random << (drop - (int)n))) >> drop);
+}
+
+/* random: for SMALL_RANDOM */
+static inline uint32_t small_code(double x, uint64_t imm, uint32_t random) {
     const struct format f = format_of(imm);
     const unsigned mode = imm >> 20 & 15, shift = (unsigned)(imm >> 32) & 31;
     const int bias = (1 << (f.exponent - 1)) - 1;
@@ -47,7 +57,8 @@ static uint32_t small_encode(double x, uint64_t imm) {
         const uint64_t significand = (bits & 0xfffffffffffffu) | (uint64_t)1 << 52;
         const int from = e < 1 - bias ? 1 - bias : e;      /* exponent of the grid's binade */
         const int drop = 52 - (int)f.fraction + (from - e);
-        if (drop > 62) code = rounds_up(mode, negative, false, 1, UINT64_MAX);
+        if (mode == SMALL_RANDOM) code = add_random(significand, drop, imm, random) + ((uint32_t)(from - (1 - bias)) << f.fraction);
+        else if (drop > 62) code = rounds_up(mode, negative, false, 1, UINT64_MAX);
         else {
             const uint64_t unit = (uint64_t)1 << drop;
             code = (uint32_t)(significand >> drop) + ((uint32_t)(from - (1 - bias)) << f.fraction);
@@ -61,6 +72,11 @@ static uint32_t small_encode(double x, uint64_t imm) {
         else code = f.kind == SMALL_IEEE ? format_max(f) + 1 : format_nan(f);
     }
     return (code | sign) << shift;
+}
+
+static uint32_t small_encode(double x, uint64_t imm) { return small_code(x, imm, 0); }
+static uint32_t small_random(float x, uint32_t bits, uint64_t imm) {
+    return small_code((double)x, imm, bits >> (imm >> 40 & 31) & ((1u << (imm >> 48 & 31)) - 1));
 }
 
 static double small_decode(uint32_t a, uint64_t imm) {

@@ -39,6 +39,17 @@ static bool listed(const struct addr_ranges *r, uint64_t x)
     return false;
 }
 
+/* The upper half is that of the variable that holds the address, or of the first when none does: then the access is the error that it would be. */
+static uint64_t const32(const struct addr_ranges *r, uint32_t x)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (x - (uint32_t)r->at[i].lo < r->at[i].hi - r->at[i].lo)
+            return r->at[i].lo + (x - (uint32_t)r->at[i].lo);
+    return r->n ? (r->at[0].lo & ~(uint64_t)UINT32_MAX) | x : x;
+}
+
+EACH(addr_const32, const32((const struct addr_ranges *)(uintptr_t)in->imm, (uint32_t)x))
+
 static bool in_window(uint64_t x, uint64_t window) { return x - window < EMU_WINDOW_BYTES; }
 
 static bool query(const struct insn *in, const struct ctx *c, uint64_t x)

@@ -17,6 +17,9 @@ enum addr_query { ADDR_SHARED, ADDR_SHARED_CTA, ADDR_LOCAL, ADDR_PARAM, ADDR_GLO
 struct addr_ranges { uint32_t n; struct { uint64_t lo, hi; } at[]; };    /* constant variables, or those of a type */
 const struct insn *addr_query(const struct insn *in, struct warp *w, struct ctx *c);
 
+/* d = a, of which the lower 32 bits are given, as an address of constant memory; imm points at the variables there (struct addr_ranges). */
+const struct insn *addr_const32(const struct insn *in, struct warp *w, struct ctx *c);
+
 /* A full fence between host threads. */
 const struct insn *addr_fence(const struct insn *in, struct warp *w, struct ctx *c);
 
