@@ -167,9 +167,15 @@ $(BUILD)/tests/fuzz_%: tests/fuzz/fuzz_%.c $(core)
 
 fuzzers: $(fuzzers)
 
+# Random PTX on every level of the host's vector instructions: of the build that ships, not of a sanitized one.
+$(BUILD)/tests/levels: tests/fuzz/levels.c $(core)
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(core) $(EXE_LIBS)
+
 fuzz:                                                                ## each fuzzer for FUZZ_SECONDS (needs clang)
+	@$(MAKE) --no-print-directory $(BUILD)/tests/levels
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=clang SAN='-fsanitize=fuzzer-no-link,address' fuzzers
-	@BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz
+	@LEVELS=$(BUILD)/tests/levels BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz
 
 bench: all                                                           ## speed: rates, start-up, launch cost, memory
 	@BUILD=$(BUILD) scripts/bench
