@@ -64,9 +64,10 @@ static enum status int_to_int(const struct cvt *c, struct value v) {
     static const uint16_t sat[] = { LANE_sat_u8_s64, LANE_sat_s8_s64, LANE_sat_u16_s64, LANE_sat_s16_s64, LANE_sat_u32_s64, LANE_sat_s32_s64,
                                     0, LANE_sat_s64_s64 };
     bool sign = is_signed(v.type);
-    if (c->to == PTX_U64) return step(c, &v, sign ? LANE_sat_u64_s64 : int_row(PTX_U64, v.type), c->to, true, 0);
+    if (c->to == PTX_U64 && !sign) return step(c, &v, int_row(PTX_U64, v.type), c->to, true, 0);
     enum status st = step(c, &v, int_row(PTX_U64, v.type), sign ? PTX_S64 : PTX_U64, false, 0);
     if (st != ST_OK) return st;
+    if (c->to == PTX_U64) return step(c, &v, LANE_sat_u64_s64, c->to, true, 0);
     return step(c, &v, (enum lane_id)(sat[int_index(c->to)] + (sign ? 0 : 1)), c->to, true, 0);
 }
 
