@@ -133,10 +133,10 @@ START_TEST(reports)
     ck_assert_ptr_nonnull(strstr(f->report, "a.cu:12"));
     ck_assert_ptr_nonnull(strstr(f->report, "(37, 0, 0) of (64, 1, 1)"));
     run.launch.grid[0] = 1;
-    run_open(PTX_HEAD ENTRY "mov.u32 %r1, 1; wgmma.fence.sync.aligned;" END);
+    run_open(".version 9.0\n.target sm_100a\n.address_size 64\n" ENTRY "mov.u32 %r1, 1; tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" END);
     ck_assert_int_eq(run_kernel("k", &out, 1), EMU_FAULT);
     ck_assert_int_eq(emu_worker_fault(run.worker)->status, ST_NOT_SUPPORTED);
-    ck_assert_ptr_nonnull(strstr(emu_worker_fault(run.worker)->report, "wgmma"));
+    ck_assert_ptr_nonnull(strstr(emu_worker_fault(run.worker)->report, "tcgen05"));
 }
 END_TEST
 
