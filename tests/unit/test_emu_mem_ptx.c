@@ -250,11 +250,11 @@ START_TEST(narrow_addresses_of_constants)
 {
     uint64_t out = (uint64_t)(uintptr_t)run.out;
     kernel(".const .u32 c[2] = {1, 2}; .const .u32 e[4] = {3, 4, 5, 6};",
-           "mov.u32 %r5, c; ld.const.u32 %r6, [%r5+4]; st.global.u32 [%rd1], %r6; mov.u32 %r5, e; ld.const.v2.u32 {%r6, %r7}, [%r5+8]; st.global.v2.u32 [%rd1+8], {%r6, %r7};");
+           "mov.u32 %r5, c; ld.const.u32 %r6, [%r5+4]; st.global.u32 [%rd1], %r6; mov.u32 %r5, e; ld.const.v2.u32 {%r6, %r7}, [%r5+8]; st.global.u32 [%rd1+128], %r6; st.global.u32 [%rd1+256], %r7;");
     run_done("k");
     ck_assert_uint_eq(run.out[0], 2);
-    ck_assert_uint_eq(run.out[2], 5);
-    ck_assert_uint_eq(run.out[3], 6);
+    ck_assert_uint_eq(run.out[32], 5);
+    ck_assert_uint_eq(run.out[64], 6);
     kernel(".const .u32 c[2] = {1, 2};", "mov.u32 %r5, c; ld.const.u32 %r6, [%r5+4096]; st.global.u32 [%rd1], %r6;");
     ck_assert_int_eq(run_kernel("k", &out, 1), EMU_FAULT);
     ck_assert_int_eq(emu_worker_fault(run.worker)->status, ST_ILLEGAL_ADDRESS);
