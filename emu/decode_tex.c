@@ -1,5 +1,6 @@
 /* tex, tld4, txq, suld, sust, sured, suq: to records for emu/tex.c and emu/surf.c. */
 #include "emu/decoder.h"
+#include "emu/isa.h"
 #include "emu/tex.h"
 
 /* ---- operands ---- */
@@ -117,8 +118,15 @@ static const char *rest(struct decoder *d, const struct ptx_insn *in, unsigned k
     return NULL;
 }
 
+/* What emu/isa_tex.c knows. */
+static bool is_plain(const struct tex_op *op)
+{
+    return op->result == TEX_WORDS && op->lod == TEX_LOD_NONE && !op->cube && !op->samples && !op->sampler && !op->offset[0] && !op->reference;
+}
+
 static enum status fetch(struct decoder *d, const struct ptx_insn *in, bool gather)
 {
+    static const handler plain[ISA_COUNT] = { tex_plain_base, tex_plain_avx2, tex_plain_avx512 };
     struct tex_op op = { 0 }, *keep;
     int g = geometry_of(in);
     enum ptx_type to = in->types[0], from = in->types[in->n_types - 1];
@@ -148,7 +156,8 @@ static enum status fetch(struct decoder *d, const struct ptx_insn *in, bool gath
     if (!(keep = decode_aux(d, sizeof *keep)))
         return ST_OUT_OF_MEMORY;
     *keep = op;
-    struct insn *r = decode_emit(d, gather ? tex_run_gather : tex_run, gather ? tex_run_gather : tex_run);
+    handler h = gather ? tex_run_gather : is_plain(&op) ? plain[isa_level()] : tex_run;
+    struct insn *r = decode_emit(d, h, h);
     if (!r)
         return ST_OUT_OF_MEMORY;
     r->imm = (uintptr_t)keep;

@@ -56,6 +56,10 @@ struct tex_op {
     uint32_t d[4], resident;                   /* resident: a mask, or TEX_NO_ROW */
 };
 const struct insn *tex_run(const struct insn *in, struct warp *w, struct ctx *c);       /* imm points at a struct tex_op */
+/* The same for what is most common, many lanes at a time: emu/isa_tex.c, one for each ISA level. */
+const struct insn *tex_plain_base(const struct insn *in, struct warp *w, struct ctx *c);
+const struct insn *tex_plain_avx2(const struct insn *in, struct warp *w, struct ctx *c);
+const struct insn *tex_plain_avx512(const struct insn *in, struct warp *w, struct ctx *c);
 const struct insn *tex_run_gather(const struct insn *in, struct warp *w, struct ctx *c);
 
 enum tex_query { TEXQ_WIDTH, TEXQ_HEIGHT, TEXQ_DEPTH, TEXQ_DATA_TYPE, TEXQ_ORDER, TEXQ_NORMALIZED, TEXQ_ARRAY_SIZE, TEXQ_LEVELS, TEXQ_SAMPLES,

@@ -47,9 +47,10 @@ struct foot { int32_t at[2]; int32_t weight; };    /* two texels of a dimension;
 
 static inline int64_t foot_first(double u, int32_t offset, int32_t *weight)
 {
-    int64_t fixed = (int64_t)floor((u - 0.5) * FRACTION + 0.5);
-    *weight = (int32_t)(fixed & (FRACTION - 1));
-    return (fixed >> 8) + offset;
+    double whole = floor(u - 0.5);
+    int32_t fixed = (int32_t)((u - 0.5 - whole) * FRACTION + 0.5);     /* 0 to 256 */
+    *weight = fixed & (FRACTION - 1);
+    return (int64_t)whole + (fixed >> 8) + offset;
 }
 
 static inline void foot_linear(struct foot *f, double u, int32_t n, unsigned mode, int32_t offset)
