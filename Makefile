@@ -121,15 +121,16 @@ demo:                                                                ## run a CU
 
 # ---- tests ----
 
+ptx_cases := tests/ptx/cases.c tests/ptx/cases.h tests/ptx/images.c tests/ptx/images.h
 # The runner of tests/ptx is a program for any CUDA driver: it links libcuda and libc, nothing of Heddle.
-$(BUILD)/ptx-run: tests/ptx/run.c tests/ptx/cases.c tests/ptx/cases.h $(BUILD)/libheddle.so $(BUILD)/shims/libcuda.so
-	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) tests/ptx/run.c tests/ptx/cases.c -o $@ -L$(BUILD)/shims -lcuda -lm
+$(BUILD)/ptx-run: tests/ptx/run.c $(ptx_cases) tests/ptx/images_make.c $(BUILD)/libheddle.so $(BUILD)/shims/libcuda.so
+	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(filter %.c,$^) -o $@ -L$(BUILD)/shims -lcuda -lm
 
-$(BUILD)/ptx-cover: tests/ptx/cover.c tests/ptx/cases.c tests/ptx/cases.h $(core)
-	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) tests/ptx/cover.c tests/ptx/cases.c -o $@ $(core) $(EXE_LIBS)
+$(BUILD)/ptx-cover: tests/ptx/cover.c $(ptx_cases) $(core)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(filter %.c,$^) -o $@ $(core) $(EXE_LIBS)
 
-$(BUILD)/ptx-fold: tests/ptx/fold.c tests/ptx/cases.c tests/ptx/cases.h
-	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) tests/ptx/fold.c tests/ptx/cases.c -o $@ -lm
+$(BUILD)/ptx-fold: tests/ptx/fold.c $(ptx_cases)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(filter %.c,$^) -o $@ -lm
 
 $(BUILD)/tests/test_%: tests/unit/test_%.c $(cli_core) $(core)
 	@mkdir -p $(@D)

@@ -386,8 +386,8 @@ static void case_end(struct reader *r)
         t->block[0] = t->n_rows ? t->n_rows : 1;
     if (case_threads(t) < t->n_rows)
         bad(r, "case '%s' has %u rows but only %u threads", t->name, t->n_rows, case_threads(t));
-    if (!t->n_rows && !t->expect.at && !t->fault)
-        bad(r, "case '%s' expects nothing: it has no row, expect or fault", t->name);
+    if (!t->n_rows && !t->expect.at && !t->fault && !t->has_after)
+        bad(r, "case '%s' expects nothing: it has no row, expect, after or fault", t->name);
     r->line = here;
 }
 
@@ -433,6 +433,13 @@ static void keyword(struct reader *r, const char *key, char *rest)
         t->has_buffer = true;
         t->buffer = bytes_new(size ? number(r, size) : 0);
         bytes_read(r, &t->buffer, text, false);
+    } else if (strcmp(key, "texture") == 0 || strcmp(key, "surface") == 0) {
+        if (t->n_images == IMAGES)
+            bad(r, "a case has at most %d textures and surfaces", IMAGES);
+        image_read(&t->images[t->n_images++], text, *key == 's', r->file, r->line);
+    } else if (strcmp(key, "after") == 0) {
+        image_read_after(t->images, t->n_images, text, r->file, r->line);
+        t->has_after = true;
     } else if (strcmp(key, "expect") == 0 && t->has_buffer) {
         if (!t->expect.at)
             t->expect = bytes_new(t->buffer.size);
@@ -506,6 +513,9 @@ bool case_is_lanewise(const struct test *t)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(t->code, words[i]))
             return false;
+    for (unsigned i = 0; i < t->n_images; i++)
+        if (t->images[i].surface)
+            return false;
     return t->n_out && t->n_rows && !t->has_buffer && !t->fault && !t->decl && !t->entry && !t->block_given && !t->cluster[0] && !t->shared &&
            t->grid[0] * t->grid[1] * t->grid[2] == 1;
 }
@@ -562,11 +572,17 @@ static void put_registers(FILE *o, const struct test *t)
         fprintf(o, ".reg .%s %%%s;\n", t->in[i].type->reg, t->in[i].name);
     for (unsigned i = 0; i < t->n_out; i++)
         fprintf(o, ".reg .%s %%%s;\n", t->out[i].type->reg, t->out[i].name);
+    for (unsigned i = 0; i < t->n_images; i++)
+        if (!t->images[i].reference)
+            fprintf(o, ".reg .b64 %%%s;\n", t->images[i].name);
 }
 
 static void put_entry(FILE *o, const struct test *t, size_t number)
 {
-    fprintf(o, "// %s: %s\n.visible .entry c%zu(.param .u64 p_in, .param .u64 p_out, .param .u64 p_buf)\n", t->file, t->name, number);
+    fprintf(o, "// %s: %s\n.visible .entry c%zu(.param .u64 p_in, .param .u64 p_out, .param .u64 p_buf", t->file, t->name, number);
+    for (unsigned i = 0; i < t->n_images; i++)
+        fprintf(o, ", .param .u64 p_image%u", i);
+    fputs(")\n", o);
     if (t->cluster[0])
         fprintf(o, ".explicitcluster .reqnctapercluster %u, %u, %u\n", t->cluster[0], t->cluster[1] ? t->cluster[1] : 1,
                 t->cluster[2] ? t->cluster[2] : 1);
@@ -575,6 +591,9 @@ static void put_entry(FILE *o, const struct test *t, size_t number)
     fputs("{\n", o);
     put_registers(o, t);
     fputs("ld.param.u64 %_i, [p_in];\nld.param.u64 %_o, [p_out];\nld.param.u64 %buf, [p_buf];\n", o);
+    for (unsigned i = 0; i < t->n_images; i++)
+        if (!t->images[i].reference)
+            fprintf(o, "ld.param.u64 %%%s, [p_image%u];\n", t->images[i].name, i);
     put_thread_number(o, t);
     fprintf(o, "mad.wide.u32 %%_i, %%_t, %u, %%_i;\nmad.wide.u32 %%_o, %%_t, %u, %%_o;\n", t->in_stride, t->out_stride);
     for (unsigned i = 0; i < t->n_in; i++)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/ptx/images.h"
+
 struct type {                          /* of an input or output */
     const char *name, *reg;            /* as in the file; the type of its register */
     const char *move;                  /* the type of the load and the store */
@@ -51,7 +53,9 @@ struct test {
     unsigned grid[3], block[3], cluster[3], shared;
     bool block_given;
     struct bytes buffer, expect;       /* expect.at compared where expect.care is 255 */
-    bool has_buffer;
+    bool has_buffer, has_after;        /* after: some surface is looked at in the end */
+    struct image images[IMAGES];       /* textures and surfaces */
+    unsigned n_images;
 };
 
 /* Appends the cases of a file to *tests. */

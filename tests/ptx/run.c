@@ -144,6 +144,48 @@ static bool buffer_agrees(const struct test *t, const uint8_t *got)
     return true;
 }
 
+static struct made made[IMAGES];
+
+/* Textures and surfaces before a launch, and away with them behind it. False: the context is lost, or the case failed. */
+static bool images_make(size_t i, CUmodule module)
+{
+    const char *what = "";
+    CUresult e = 0;
+    for (unsigned k = 0; k < tests[i].n_images && !e; k++)
+        e = image_make(&tests[i].images[k], module, &made[k], &what);
+    if (e) {
+        char text[200];
+        snprintf(text, sizeof text, "%s: %s", what, error_name(e));
+        fail(i, "texture or surface:", text);
+    }
+    return e == 0;
+}
+
+static void images_free(size_t i)
+{
+    for (unsigned k = 0; k < tests[i].n_images; k++)
+        image_free(&tests[i].images[k], &made[k]);
+    memset(made, 0, sizeof made);
+}
+
+static bool images_agree(const struct test *t)
+{
+    for (unsigned k = 0; k < t->n_images; k++) {
+        const struct image *im = &t->images[k];
+        uint8_t *got = im->after ? malloc(im->bytes) : NULL;
+        if (got && image_fetch(im, &made[k], got) != 0)
+            memset(got, ~im->after[0], im->bytes);
+        for (size_t b = 0; got && b < im->bytes; b++)
+            if (got[b] != im->after[b]) {
+                printf("not ok %s:%u %s: byte %zu of surface %s is %02x, expected %02x\n", t->file, t->line, t->name, b, im->name, got[b], im->after[b]);
+                free(got);
+                return false;
+            }
+        free(got);
+    }
+    return true;
+}
+
 /* The row of a thread; where more threads run than there are rows, they begin again. */
 static unsigned row_of(const struct test *t, size_t thread) { return (unsigned)(thread % t->n_rows); }
 
@@ -192,7 +234,9 @@ static bool case_launch(size_t i, CUfunction kernel, unsigned block, size_t with
         return false;
     if (t->shared > 48 << 10 && lost(i, cuFuncSetAttribute(kernel, FUNC_MAX_DYNAMIC_SHARED, (int)t->shared), "cuFuncSetAttribute"))
         return false;
-    void *params[] = {&input.at, &output.at, &buffer};
+    void *params[3 + IMAGES] = {&input.at, &output.at, &buffer};
+    for (unsigned k = 0; k < t->n_images; k++)
+        params[3 + k] = &made[k].handle;
     CUresult e = cuLaunchKernel(kernel, t->grid[0], t->grid[1], t->grid[2], block, t->block[1], t->block[2], t->shared, NULL, params, NULL);
     if (!e)
         e = cuCtxSynchronize();
@@ -206,7 +250,7 @@ static bool case_launch(size_t i, CUfunction kernel, unsigned block, size_t with
     }
     if (lost(i, e, "launch ends with") || (out_bytes && lost(i, cuMemcpyDtoH_v2(output.host, output.at, out_bytes), "cuMemcpyDtoH")))
         return false;
-    bool good = rows_agree(t, with_row);
+    bool good = rows_agree(t, with_row) & images_agree(t);
     if (t->buffer.size) {
         uint8_t *got = malloc(t->buffer.size);
         if (!got || lost(i, cuMemcpyDtoH_v2(got, buffer, t->buffer.size), "cuMemcpyDtoH"))
@@ -299,8 +343,9 @@ static bool group_run(size_t first, size_t end, size_t from)
         snprintf(name, sizeof name, "c%zu", i - first);
         if ((e = cuModuleGetFunction(&kernel, module, name)) != 0)
             fail(i, "cuModuleGetFunction:", error_name(e));
-        else if (!case_run(i, kernel))
+        else if (images_make(i, module) && !case_run(i, kernel))
             return false;
+        images_free(i);
     }
     cuModuleUnload(module);
     return true;
