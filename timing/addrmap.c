@@ -1,8 +1,5 @@
 #include "timing/addrmap.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "timing/hash.h"
 
 /* Gathers the bits of v that mask selects, lowest first. */
@@ -12,48 +9,6 @@ static uint64_t gather(uint64_t v, uint64_t mask)
     for (unsigned k = 0; mask; mask &= mask - 1, k++)
         r |= (v >> __builtin_ctzll(mask) & 1) << k;
     return r;
-}
-
-static uint64_t *mask_of(struct addrmap *m, char letter)
-{
-    switch (letter) {
-    case 'B': case 'b': return &m->bank;
-    case 'R': case 'r': return &m->row;
-    case 'C': case 'c': return &m->column;
-    case 'S': case 's': return &m->burst;
-    case 'D': case 'd': return &m->channel;
-    default: return NULL;
-    }
-}
-
-static enum status parse(struct addrmap *m, const char *text, struct error *err)
-{
-    const char *p = text;
-    m->channel_at = -1;
-    if (strncmp(p, "dramid@", 7) == 0) {
-        char *end;
-        long n = strtol(p + 7, &end, 10);
-        if (*end != ';' || n < 0 || n > 63)
-            return error_set(err, ST_INVALID_VALUE, "address mapping \"%s\": dramid@N needs a bit number from 0 to 63 and a semicolon", text);
-        m->channel_at = (int)n;
-        p = end + 1;
-    }
-    int bit = 63;
-    for (; *p; p++) {
-        if (*p == '.' || *p == ' ')
-            continue;
-        uint64_t *mask = mask_of(m, *p);
-        if (!mask && *p != '0')
-            return error_set(err, ST_INVALID_VALUE, "address mapping \"%s\": '%c' at position %d is none of B R C S D 0", text, *p, (int)(p - text) + 1);
-        if (bit < 0)
-            return error_set(err, ST_INVALID_VALUE, "address mapping \"%s\": more than 64 letters", text);
-        if (mask)
-            *mask |= 1ull << bit;
-        bit--;
-    }
-    if (bit != -1)
-        return error_set(err, ST_INVALID_VALUE, "address mapping \"%s\": %d letters, 64 are needed", text, 63 - bit);
-    return ST_OK;
 }
 
 /* Makes room for the channel bits: what stands at or above bit `at` moves up by n. */
@@ -71,20 +26,19 @@ static uint64_t low_bits(uint64_t mask, unsigned n)
     return r;
 }
 
-enum status addrmap_create(struct addrmap *m, const char *text, uint32_t channels, uint32_t slices_per_channel, enum partition_indexing indexing, struct error *err)
+enum status addrmap_create(struct addrmap *m, const struct timing_address_map *bits, uint32_t channels, uint32_t slices_per_channel, enum partition_indexing indexing,
+                           struct error *err)
 {
-    static const char usual[] = "dramid@8;00000000.00000000.00000000.00000000.0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS";
-    *m = (struct addrmap){.channels = channels, .slices_per_channel = slices_per_channel, .indexing = indexing};
+    *m = (struct addrmap){.channels = channels, .slices_per_channel = slices_per_channel, .indexing = indexing, .channel_at = bits->channel_bit, .bank = bits->bank,
+                          .row = bits->row, .column = bits->column, .burst = bits->burst, .channel = bits->channel};
     if (!channels || !is_power_of_2(slices_per_channel))
-        return error_set(err, ST_INVALID_VALUE, "%u memory channels with %u sub-partitions each: at least one channel, and a power of two of sub-partitions, are needed", channels, slices_per_channel);
-    enum status st = parse(m, text ? text : usual, err);
-    if (st != ST_OK)
-        return st;
+        return error_set(err, ST_INVALID_VALUE, "%u memory channels with %u sub-partitions each: at least one channel, and a power of two of sub-partitions, are needed", channels,
+                         slices_per_channel);
     m->gap = !is_power_of_2(channels);
     m->channel_bits = m->gap ? 0 : log2_ceil(channels);
     m->sub_bits = log2_ceil(slices_per_channel);
     if (m->channel_at < 0 && m->gap)
-        return error_set(err, ST_INVALID_VALUE, "address mapping \"%s\": D letters need a power of two of channels, there are %u: use dramid@N", text, channels);
+        return error_set(err, ST_INVALID_VALUE, "the address mapping has D letters, which need a power of two of channels: there are %u; use dramid@N", channels);
     if (m->channel_at >= 0 && !m->gap) {
         m->channel = ((1ull << m->channel_bits) - 1) << m->channel_at;
         m->bank = spread(m->bank, m->channel_at, m->channel_bits);

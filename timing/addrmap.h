@@ -1,11 +1,12 @@
-/* Which memory partition, sub-partition (L2 slice), bank, row and column an address has. Built once from the configuration language's mapping string
- * "dramid@N;<64 letters, most significant first>" (B bank, R row, C column, S burst, D channel, 0 ignored). Immutable afterwards. */
+/* Which memory partition, sub-partition (L2 slice), bank, row and column an address has. Built once from the bits that the
+ * configuration names (mem.map). Immutable afterwards. */
 #ifndef HEDDLE_TIMING_ADDRMAP_H
 #define HEDDLE_TIMING_ADDRMAP_H
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/base/error.h"
+#include "timing/config.h"
 
 /* -gpgpu_memory_partition_indexing; the numbers are the configuration language's. */
 enum partition_indexing { PARTITION_CONSECUTIVE = 0, PARTITION_XOR = 1, PARTITION_IPOLY = 2, PARTITION_NONE = 3, PARTITION_RANDOM = 4, PARTITION_IPOLY_MODULO = 6 };
@@ -22,8 +23,7 @@ struct addrmap {
     uint64_t squeeze;                          /* bits that say neither channel nor slice */
 };
 
-/* text: as above; NULL: the 256-byte interleave that most parts use. Errors name the letter and its position. */
-enum status addrmap_create(struct addrmap *m, const char *text, uint32_t channels, uint32_t slices_per_channel, enum partition_indexing indexing, struct error *err) MUST_CHECK;
+enum status addrmap_create(struct addrmap *m, const struct timing_address_map *bits, uint32_t channels, uint32_t slices_per_channel, enum partition_indexing indexing, struct error *err) MUST_CHECK;
 struct dram_place addrmap_place(const struct addrmap *m, uint64_t address);
 /* The address within the slice: channel and slice bits squeezed out. What an L2 slice takes its set from. */
 uint64_t addrmap_local(const struct addrmap *m, uint64_t address);

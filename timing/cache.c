@@ -1,5 +1,7 @@
 #include "timing/cache.h"
 
+#include "timing/addrmap.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +54,8 @@ static unsigned sector_of(const struct cache *c, uint64_t address) { return c->s
 
 static size_t set_at(const struct cache *c, uint64_t number)
 {
+    if (c->map)
+        number = addrmap_local(c->map, number * c->spec.line_bytes) / c->spec.line_bytes;
     return (size_t)hash_set(c->spec.set_hash, number, c->spec.sets) * c->spec.ways;
 }
 

@@ -36,8 +36,10 @@ struct cache_line {
     uint64_t touched, filled;                  /* serial numbers of the last access and of the allocation; for replacement */
 };
 
+struct addrmap;
 struct cache {
     struct cache_spec spec;
+    const struct addrmap *map;                 /* an L2 slice takes its sets from the address within the slice; NULL: from the address */
     uint32_t ways;                             /* in use; a carve-out may lower it: 0 = every access misses and nothing is kept */
     uint64_t *tags;                            /* sets x spec.ways; line number + 1, 0 = free */
     struct cache_line *lines;                  /* the same shape */

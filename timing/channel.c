@@ -1,0 +1,484 @@
+/* A memory channel: its L2 slices, and the DRAM behind them.
+ *
+ *     interconnect -> grant (iSLIP) -> ROP delay -> slice: one sector a cycle -> reply port -> interconnect
+ *                                                     |  ^
+ *                                       misses, write-backs  fills
+ *                                                     v  |
+ *                                   round robin -> fixed delay -> DRAM queue
+ *
+ * Everything here counts L2 cycles, but for DRAM's own and for the times of messages. Atomics and strong accesses are performed when their sector is in
+ * the slice and their turn has come: that is their place in the order of memory. */
+#include "timing/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROP_ROOM = 1024, DELAY_ROOM = 4096, GROUPS = 4096, ICNT_CYCLES = 1 };
+
+/* ---- rings --------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool ring_create(struct ring *r, uint32_t room)
+{
+    *r = (struct ring){.at = calloc(room, sizeof *r->at), .room = room};
+    return r->at != NULL;
+}
+static bool ring_full(const struct ring *r) { return r->n == r->room; }
+static void ring_put(struct ring *r, uint64_t v) { r->at[(r->first + r->n++) % r->room] = v; }
+static uint64_t ring_get(struct ring *r)
+{
+    uint64_t v = r->at[r->first];
+    r->first = (r->first + 1) % r->room;
+    r->n--;
+    return v;
+}
+
+/* ---- making -------------------------------------------------------------------------------------------------------------------------------- */
+
+static enum status slice_create(struct slice *l, const struct timing_gpu *g, uint32_t number, struct error *err)
+{
+    const struct timing_config *c = &g->config;
+    struct cache_spec spec = cache_spec_of(&c->l2);
+    l->number = number;
+    enum status st = cache_create(&l->l2, &spec, err);
+    if (st == ST_OK)
+        st = mshr_create(&l->mshr, c->l2.mshrs, c->l2.merge, err);
+    if (st != ST_OK)
+        return st;
+    l->l2.map = &g->map;
+    l->by_sm = calloc(g->n_sms, sizeof *l->by_sm);
+    l->present = calloc((g->n_sms + 63) / 64, sizeof *l->present);
+    l->rop = calloc(ROP_ROOM, sizeof *l->rop);
+    l->groups = calloc(GROUPS, sizeof *l->groups);
+    if (!l->by_sm || !l->present || !l->rop || !l->groups || !ring_create(&l->to_dram, c->mem.queue_to_dram + LINE_SECTORS) ||
+        !ring_create(&l->from_dram, c->mem.queue_from_dram))
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory for L2 slice %u", number);
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        l->by_sm[i].first = MSHR_NONE;
+    l->free_node = MSHR_NONE;
+    l->rop_room = ROP_ROOM;
+    for (uint32_t i = 1; i < GROUPS; i++)      /* 0 is none */
+        l->groups[i].next_free = i + 1 < GROUPS ? i + 1 : 0;
+    l->free_group = 1;
+    return ST_OK;
+}
+
+static struct dram_spec dram_spec_of(const struct timing_config *c)
+{
+    return (struct dram_spec){
+        .banks = c->dram.banks, .groups = c->dram.bank_groups ? c->dram.bank_groups : 1, .group_low_bits = c->dram.group_bits == TIMING_GROUP_LOW,
+        .ccd = c->dram.tCCD, .ccdl = c->dram.tCCDL, .rrd = c->dram.tRRD, .rcd = c->dram.tRCD, .ras = c->dram.tRAS, .rp = c->dram.tRP, .rc = c->dram.tRC,
+        .cl = c->dram.tCL, .wl = c->dram.tWL, .cdlr = c->dram.tCDLR, .wr = c->dram.tWR, .rtpl = c->dram.tRTPL,
+        .burst_cycles = c->derived.dram_burst_clocks ? c->derived.dram_burst_clocks : 1, .atom_bytes = c->derived.dram_atom,
+        .order = c->dram.scheduler == TIMING_FCFS ? &dram_fcfs : &dram_frfcfs, .queue = c->dram.queue, .return_queue = c->dram.return_queue,
+        .write_queue = c->dram.write_queue ? c->dram.write_queue_size : 0, .write_high = c->dram.write_queue_high, .write_low = c->dram.write_queue_low,
+        .dual_bus = c->dram.dual_command};
+}
+
+enum status channel_create(struct channel *c, struct timing_gpu *g, uint32_t number, struct error *err)
+{
+    uint32_t n = g->config.mem.slices;
+    *c = (struct channel){.gpu = g, .number = number, .delay_room = DELAY_ROOM};
+    c->slices = calloc(n, sizeof *c->slices);
+    c->delay = calloc(DELAY_ROOM, sizeof *c->delay);
+    c->granted = calloc(g->n_sms, sizeof *c->granted);
+    if (!c->slices || !c->delay || !c->granted)
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory for memory channel %u", number);
+    for (uint32_t i = 0; i < n; i++) {
+        enum status st = slice_create(&c->slices[i], g, number * n + i, err);
+        if (st != ST_OK)
+            return st;
+    }
+    struct dram_spec spec = dram_spec_of(&g->config);
+    return dram_create(&c->dram, &spec, err);
+}
+
+void channel_destroy(struct channel *c)
+{
+    for (uint32_t i = 0; c->slices && i < c->gpu->config.mem.slices; i++) {
+        struct slice *l = &c->slices[i];
+        cache_destroy(&l->l2);
+        mshr_destroy(&l->mshr);
+        vec_free(&l->arrivals);
+        vec_free(&l->out);
+        free(l->by_sm);
+        free(l->present);
+        free(l->nodes);
+        free(l->rop);
+        free(l->groups);
+        free(l->to_dram.at);
+        free(l->from_dram.at);
+    }
+    free(c->slices);
+    free(c->delay);
+    free(c->granted);
+    dram_destroy(&c->dram);
+}
+
+/* ---- from the interconnect -------------------------------------------------------------------------------------------------------------------- */
+
+void channel_arrive(struct channel *c, const struct request *r, uint32_t slice)
+{
+    struct slice *l = &c->slices[slice % c->gpu->config.mem.slices];
+    struct request *to = vec_add(&l->arrivals);
+    if (to)
+        *to = *r;
+}
+
+static bool nodes_grow(struct slice *l)
+{
+    uint32_t n = l->n_nodes ? l->n_nodes * 2 : 64;
+    struct request_node *more = realloc(l->nodes, n * sizeof *more);
+    if (!more)
+        return false;
+    for (uint32_t i = l->n_nodes; i < n; i++)
+        more[i].next = i + 1 < n ? i + 1 : l->free_node;
+    l->free_node = l->n_nodes;
+    l->nodes = more;
+    l->n_nodes = n;
+    return true;
+}
+
+/* Packets that are at the slice's output of the crossbar by now go to the lists of their inputs. */
+static void admit(struct channel *c, struct slice *l)
+{
+    uint64_t icnt = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now);
+    while (l->arrivals_at < l->arrivals.n && l->arrivals.at[l->arrivals_at].time + ICNT_CYCLES <= icnt) {
+        if (l->free_node == MSHR_NONE && !nodes_grow(l))
+            return;
+        const struct request *r = &l->arrivals.at[l->arrivals_at++];
+        uint32_t i = l->free_node;
+        l->free_node = l->nodes[i].next;
+        l->nodes[i] = (struct request_node){.r = *r, .next = MSHR_NONE};
+        struct request_list *q = &l->by_sm[r->sm];
+        if (q->first == MSHR_NONE)
+            q->first = i;
+        else
+            l->nodes[q->last].next = i;
+        q->last = i;
+        l->present[r->sm / 64] |= 1ull << r->sm % 64;
+        l->n_waiting++;
+    }
+}
+
+/* The first SM with a packet from the grant pointer on. */
+static uint32_t granted(const struct channel *c, const struct slice *l)
+{
+    uint32_t words = (c->gpu->n_sms + 63) / 64, first = l->grant / 64;
+    for (uint32_t k = 0; k <= words; k++) {
+        uint32_t w = (first + k) % words;
+        uint64_t bits = l->present[w];
+        if (k == 0)
+            bits &= UINT64_MAX << l->grant % 64;
+        if (bits)
+            return w * 64 + (uint32_t)__builtin_ctzll(bits);
+    }
+    return l->grant;
+}
+
+static uint64_t core_to_l2(const struct channel *c, uint64_t n) { return clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_L2, n); }
+
+/* Takes one packet and cuts it into sectors. */
+static void grant(struct channel *c, struct slice *l)
+{
+    if (!l->n_waiting || l->rop_n + 8 > l->rop_room || !l->free_group)
+        return;
+    uint32_t sm = granted(c, l);
+    struct request_list *q = &l->by_sm[sm];
+    uint32_t i = q->first;
+    struct request r = l->nodes[i].r;
+    q->first = l->nodes[i].next;
+    if (q->first == MSHR_NONE)
+        l->present[sm / 64] &= ~(1ull << sm % 64);
+    l->nodes[i].next = l->free_node;
+    l->free_node = i;
+    l->n_waiting--;
+    l->grant = (sm + 1) % c->gpu->n_sms;
+    c->granted[sm]++;
+    uint32_t g = l->free_group, n = 0;
+    l->free_group = l->groups[g].next_free;
+    uint64_t due = c->now + (r.source == SOURCE_TEXTURE ? 0 : core_to_l2(c, c->gpu->config.mem.l2_latency));
+    for (uint32_t k = 0; k < r.sectors; k++) {
+        unsigned sector = (unsigned)((r.address / SECTOR_BYTES + k) % LINE_SECTORS);
+        if (r.kind == REQUEST_WRITE && !r.bytes.sector[sector])
+            continue;
+        struct waiting w = {.r = r, .due = due, .group = g};
+        w.r.address = r.address + k * SECTOR_BYTES;
+        w.r.sectors = 1;
+        l->rop[(l->rop_at + l->rop_n++) % l->rop_room] = w;
+        n++;
+    }
+    l->groups[g] = (struct group){.r = r, .left = n};
+}
+
+/* ---- to the interconnect ------------------------------------------------------------------------------------------------------------------------- */
+
+static bool out_room(const struct channel *c, const struct slice *l)
+{
+    uint64_t icnt = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now);
+    return l->out_from < icnt + c->gpu->config.mem.queue_out;
+}
+
+/* A sector of the request is done; with the last one the reply goes out. A read's reply has a packet for each sector. */
+static void sector_done(struct channel *c, struct slice *l, uint32_t group)
+{
+    struct group *g = &l->groups[group];
+    if (--g->left)
+        return;
+    const struct request *r = &g->r;
+    uint64_t slot = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now + 1);
+    slot = slot > l->out_from ? slot : l->out_from;
+    l->out_from = slot + (r->kind == REQUEST_READ || r->kind == REQUEST_STRONG_READ ? r->sectors : 1);
+    struct reply *to = vec_add(&l->out);
+    if (to)
+        *to = (struct reply){.time = l->out_from - 1 + ICNT_CYCLES, .address = r->address, .sm = r->sm, .tag = r->tag, .kind = r->kind, .source = r->source,
+                             .slice = l->number, .serial = l->serial++};
+    g->next_free = l->free_group;
+    l->free_group = group;
+}
+
+static void perform(struct channel *c, const struct request *r)
+{
+    if (r->pending >= 0 && r->lanes)
+        (void)emu_warp_perform(&c->gpu->sms[r->sm].pending[r->pending], c->worker, r->lanes);   /* addresses were checked when it issued */
+}
+
+/* ---- the slice -------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void write_back(struct slice *l, const struct cache_victim *v)
+{
+    for (unsigned i = 0; v->dirty && i < LINE_SECTORS; i++)
+        if (v->bytes.sector[i]) {
+            ring_put(&l->to_dram, (v->line_address + i * SECTOR_BYTES) | 1);
+            l->stats.writebacks++;
+        }
+}
+
+/* Room for a miss and a victim's sectors. */
+static bool dram_room_for_miss(const struct slice *l) { return l->to_dram.n + LINE_SECTORS < l->to_dram.room; }
+
+static uint64_t atom_of(const struct slice *l, uint64_t address)
+{
+    return address & ~(uint64_t)(l->l2.spec.sectored ? SECTOR_BYTES - 1 : l->l2.spec.line_bytes - 1);
+}
+
+static bool reads(const struct request *r) { return r->kind == REQUEST_READ || r->kind == REQUEST_STRONG_READ || r->kind == REQUEST_ATOMIC; }
+
+/* Waiters are groups; the request itself is found again in the group. */
+static bool miss(struct channel *c, struct slice *l, const struct waiting *w, const struct line_mask *bytes)
+{
+    uint64_t atom = atom_of(l, w->r.address);
+    enum mshr_result k = mshr_check(&l->mshr, atom);
+    (void)c;
+    if (k == MSHR_ENTRIES_FULL || k == MSHR_MERGE_FULL) {
+        l->stats.fail[1]++;
+        return false;
+    }
+    if (k == MSHR_MERGED) {
+        mshr_add(&l->mshr, atom, w->group);
+        l->stats.merged[0]++;
+        return true;
+    }
+    if (!dram_room_for_miss(l)) {
+        l->stats.fail[2]++;
+        return false;
+    }
+    struct cache_victim v;
+    if (cache_read(&l->l2, w->r.address, bytes, &v) == CACHE_RESERVATION_FAIL) {
+        l->stats.fail[0]++;
+        return false;
+    }
+    write_back(l, &v);
+    mshr_add(&l->mshr, atom, w->group);
+    ring_put(&l->to_dram, w->r.address);
+    l->stats.miss[0]++;
+    return true;
+}
+
+static void after_access(struct channel *c, struct slice *l, const struct waiting *w)
+{
+    perform(c, &w->r);
+    sector_done(c, l, w->group);
+}
+
+/* False: it must try again. */
+static bool read_sector(struct channel *c, struct slice *l, const struct waiting *w)
+{
+    static const struct line_mask whole = {{UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}};
+    const struct line_mask *bytes = w->r.kind == REQUEST_ATOMIC || w->r.tag == TAG_FILL ? &whole : &w->r.bytes;
+    struct cache_victim v;
+    if (cache_probe(&l->l2, w->r.address, bytes, false, NULL) != CACHE_HIT)
+        return miss(c, l, w, bytes);
+    if (!out_room(c, l))
+        return false;
+    cache_read(&l->l2, w->r.address, bytes, &v);
+    l->stats.hit[0]++;
+    if (w->r.kind == REQUEST_ATOMIC) {
+        cache_update(&l->l2, w->r.address, &w->r.bytes, true);
+        l->stats.atomics++;
+    }
+    after_access(c, l, w);
+    return true;
+}
+
+static bool write_sector(struct channel *c, struct slice *l, const struct waiting *w)
+{
+    struct cache_victim v;
+    if (!out_room(c, l) || !dram_room_for_miss(l)) {
+        l->stats.fail[2]++;
+        return false;
+    }
+    enum cache_result r = cache_write(&l->l2, w->r.address, &w->r.bytes, true, &v);
+    if (r == CACHE_RESERVATION_FAIL) {
+        l->stats.fail[0]++;
+        return false;
+    }
+    if (r == CACHE_HIT_RESERVED) {             /* behind the fill that is under way */
+        if (mshr_add(&l->mshr, atom_of(l, w->r.address), w->group) >= MSHR_ENTRIES_FULL) {
+            l->stats.fail[1]++;
+            return false;
+        }
+        l->stats.merged[1]++;
+        return true;
+    }
+    write_back(l, &v);
+    l->stats.hit[1] += r == CACHE_HIT;
+    l->stats.miss[1] += r != CACHE_HIT;
+    after_access(c, l, w);
+    return true;
+}
+
+/* The head of the queue, when its delay is over and the data port is free. */
+static void access_slice(struct channel *c, struct slice *l)
+{
+    if (!l->rop_n || l->port_from > c->now)
+        return;
+    const struct waiting *w = &l->rop[l->rop_at];
+    if (w->due > c->now)
+        return;
+    bool read = reads(&w->r);
+    if (!(read ? read_sector(c, l, w) : write_sector(c, l, w)))
+        return;
+    uint32_t port = c->gpu->config.l2.port;
+    l->port_from = c->now + (port && port < SECTOR_BYTES ? SECTOR_BYTES / port : 1);
+    l->stats.access[!read]++;
+    l->rop_at = (l->rop_at + 1) % l->rop_room;
+    l->rop_n--;
+}
+
+struct filled { struct channel *c; struct slice *l; uint64_t address; };
+
+static void wake_group(void *user, uint64_t group)
+{
+    const struct filled *f = user;
+    struct slice *l = f->l;
+    struct request r = l->groups[group].r;
+    if (r.kind == REQUEST_WRITE || r.kind == REQUEST_STRONG_WRITE || r.kind == REQUEST_ATOMIC)
+        cache_update(&l->l2, f->address, &r.bytes, true);
+    l->stats.atomics += r.kind == REQUEST_ATOMIC;
+    perform(f->c, &r);
+    sector_done(f->c, l, (uint32_t)group);
+}
+
+/* One fill a cycle, before accesses. */
+static void fill(struct channel *c, struct slice *l)
+{
+    if (!l->from_dram.n || l->port_from > c->now || !dram_room_for_miss(l) || !out_room(c, l))
+        return;
+    struct filled f = {c, l, ring_get(&l->from_dram)};
+    struct cache_victim v;
+    cache_fill(&l->l2, f.address, &v);
+    write_back(l, &v);
+    mshr_fill(&l->mshr, atom_of(l, f.address), wake_group, &f);
+    uint32_t port = c->gpu->config.l2.port;
+    l->port_from = c->now + (port && port < SECTOR_BYTES ? SECTOR_BYTES / port : 1);
+}
+
+/* ---- DRAM ------------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* One request of a slice, round robin, enters the fixed delay; one whose delay is over enters the controller. */
+static void feed_dram(struct channel *c)
+{
+    uint32_t n = c->gpu->config.mem.slices;
+    for (uint32_t k = 0; k < n && c->delay_n < c->delay_room; k++) {
+        struct slice *l = &c->slices[(c->turn + k) % n];
+        if (!l->to_dram.n)
+            continue;
+        uint64_t v = ring_get(&l->to_dram);
+        c->delay[(c->delay_at + c->delay_n++) % c->delay_room] =
+            (struct delayed){.due = c->now + core_to_l2(c, c->gpu->config.dram.latency), .address = v & ~1ull, .write = v & 1};
+        c->turn = (c->turn + k + 1) % n;
+        break;
+    }
+    if (!c->delay_n)
+        return;
+    const struct delayed *d = &c->delay[c->delay_at];
+    if (d->due > c->now || !dram_room(&c->dram, d->write))
+        return;
+    struct dram_place p = addrmap_place(&c->gpu->map, d->address);
+    dram_push(&c->dram, &(struct dram_request){.id = d->address, .bank = p.bank % c->dram.spec.banks, .row = p.row, .write = d->write});
+    c->delay_at = (c->delay_at + 1) % c->delay_room;
+    c->delay_n--;
+}
+
+static void run_dram(struct channel *c)
+{
+    uint64_t until = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_DRAM, c->now);
+    while (c->dram.cycle < until) {
+        uint64_t idle = dram_idle_cycles(&c->dram);
+        if (idle) {
+            uint64_t left = until - c->dram.cycle;
+            c->dram.cycle += idle < left ? idle : left;
+            continue;
+        }
+        dram_tick(&c->dram);
+    }
+    uint64_t id;
+    if (c->dram.returned.n) {
+        uint64_t address = c->dram.nodes[c->dram.returned.first].r.id;
+        struct slice *l = &c->slices[addrmap_place(&c->gpu->map, address).slice % c->gpu->config.mem.slices];
+        if (!ring_full(&l->from_dram) && dram_returned(&c->dram, &id))
+            ring_put(&l->from_dram, id);
+    }
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* The next L2 cycle at which the channel has something to do. */
+static uint64_t channel_next(const struct channel *c)
+{
+    uint64_t next = NEVER;
+    if (dram_busy(&c->dram) || c->dram.returned.n)
+        return c->now + 1;
+    if (c->delay_n)
+        next = c->delay[c->delay_at].due;
+    for (uint32_t i = 0; i < c->gpu->config.mem.slices; i++) {
+        const struct slice *l = &c->slices[i];
+        if (l->n_waiting || l->to_dram.n || l->from_dram.n)
+            return c->now + 1;
+        if (l->rop_n)
+            next = least(next, l->rop[l->rop_at].due);
+        if (l->arrivals_at < l->arrivals.n)
+            next = least(next, clock_convert(&c->gpu->clocks, CLOCK_ICNT, CLOCK_L2, l->arrivals.at[l->arrivals_at].time + ICNT_CYCLES));
+    }
+    return next > c->now ? next : c->now + 1;
+}
+
+bool channel_idle(const struct channel *c) { return channel_next(c) == NEVER; }
+
+void channel_run(struct channel *c, uint64_t until_core_cycle)
+{
+    uint64_t until = clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_L2, until_core_cycle);
+    for (; c->now < until; c->now = least(channel_next(c), until)) {
+        run_dram(c);
+        for (uint32_t i = 0; i < c->gpu->config.mem.slices; i++) {
+            struct slice *l = &c->slices[i];
+            fill(c, l);
+            access_slice(c, l);
+            admit(c, l);
+            grant(c, l);
+        }
+        feed_dram(c);
+    }
+}

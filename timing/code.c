@@ -1,0 +1,248 @@
+#include "timing/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- classes ------------------------------------------------------------------------------------------------------------------------ */
+
+enum work { WORK_ADD, WORK_MAX, WORK_MUL, WORK_MAD, WORK_DIV, WORK_SHUFFLE, WORK_SFU, WORK_TENSOR, WORK_NONE, WORK_FOLDED, WORK_MEMORY };
+
+/* Opcodes that are not plain adds and moves: what work they are, and flags. */
+static const struct { uint16_t op; uint8_t work, flags; } special[] = {
+    {PTX_OP_MIN, WORK_MAX, 0}, {PTX_OP_MAX, WORK_MAX, 0}, {PTX_OP_MUL, WORK_MUL, 0}, {PTX_OP_MUL24, WORK_MUL, 0}, {PTX_OP_MAD, WORK_MAD, 0},
+    {PTX_OP_MADC, WORK_MAD, 0}, {PTX_OP_MAD24, WORK_MAD, 0}, {PTX_OP_FMA, WORK_MAD, 0}, {PTX_OP_DP4A, WORK_MAD, 0}, {PTX_OP_DP2A, WORK_MAD, 0},
+    {PTX_OP_SAD, WORK_MAD, 0}, {PTX_OP_DIV, WORK_DIV, 0}, {PTX_OP_REM, WORK_DIV, 0},
+    {PTX_OP_RCP, WORK_SFU, 0}, {PTX_OP_SQRT, WORK_SFU, 0}, {PTX_OP_RSQRT, WORK_SFU, 0}, {PTX_OP_EX2, WORK_SFU, 0}, {PTX_OP_LG2, WORK_SFU, 0},
+    {PTX_OP_SIN, WORK_SFU, 0}, {PTX_OP_COS, WORK_SFU, 0}, {PTX_OP_TANH, WORK_SFU, 0}, {PTX_OP_POPC, WORK_SFU, 0}, {PTX_OP_CLZ, WORK_SFU, 0},
+    {PTX_OP_BREV, WORK_SFU, 0}, {PTX_OP_BFIND, WORK_SFU, 0},
+    {PTX_OP_SHFL, WORK_SHUFFLE, 0}, {PTX_OP_MATCH, WORK_SHUFFLE, 0}, {PTX_OP_REDUX, WORK_SHUFFLE, 0},
+    {PTX_OP_MMA, WORK_TENSOR, 0}, {PTX_OP_WMMA, WORK_TENSOR, 0}, {PTX_OP_WGMMA, WORK_TENSOR, 0},
+    {PTX_OP_LD, WORK_MEMORY, OP_MEMORY}, {PTX_OP_LDU, WORK_MEMORY, OP_MEMORY}, {PTX_OP_ST, WORK_MEMORY, OP_MEMORY},
+    {PTX_OP_ATOM, WORK_MEMORY, OP_MEMORY}, {PTX_OP_RED, WORK_MEMORY, OP_MEMORY},
+    {PTX_OP_BAR, WORK_NONE, OP_BARRIER}, {PTX_OP_BARRIER, WORK_NONE, OP_BARRIER},
+    {PTX_OP_MEMBAR, WORK_NONE, OP_FENCE}, {PTX_OP_FENCE, WORK_NONE, OP_FENCE},
+    {PTX_OP_BRA, WORK_NONE, OP_BRANCH}, {PTX_OP_BRX, WORK_NONE, OP_BRANCH}, {PTX_OP_CALL, WORK_NONE, OP_BRANCH | OP_CALL},
+    {PTX_OP_RET, WORK_NONE, OP_BRANCH | OP_CALL | OP_EXIT}, {PTX_OP_EXIT, WORK_NONE, OP_BRANCH | OP_EXIT}, {PTX_OP_TRAP, WORK_NONE, OP_EXIT},
+    {PTX_OP_NANOSLEEP, WORK_NONE, 0},
+    {PTX_OP_CVTA, WORK_FOLDED, 0},
+};
+
+static bool is_f64(const struct ptx_insn *in)
+{
+    for (unsigned i = 0; i < in->n_types; i++)
+        if (in->types[i] == PTX_F64)
+            return true;
+    return false;
+}
+
+static bool is_float(const struct ptx_insn *in)
+{
+    return in->n_types && ptx_type_kind((enum ptx_type)in->types[0]) == PTX_KIND_FLOAT;
+}
+
+/* A copy, an immediate or a parameter: part of whatever uses it. A special register is read by an instruction. */
+static bool folded_move(const struct ptx_insn *in)
+{
+    return in->op == PTX_OP_MOV && in->guard < 0 && in->operands[1].kind != PTX_OPERAND_SREG;
+}
+
+static enum work work_of(const struct ptx_insn *in, unsigned *flags)
+{
+    *flags = 0;
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (special[i].op == in->op) {
+            *flags = special[i].flags;
+            if (special[i].work == WORK_MEMORY && in->space == PTX_SPACE_PARAM) {
+                *flags = 0;
+                return WORK_FOLDED;
+            }
+            return (enum work)special[i].work;
+        }
+    if (in->op == PTX_OP_CVT && in->n_types == 2 && (ptx_type_kind((enum ptx_type)in->types[0]) == PTX_KIND_FLOAT) != (ptx_type_kind((enum ptx_type)in->types[1]) == PTX_KIND_FLOAT))
+        return WORK_SFU;
+    return folded_move(in) ? WORK_FOLDED : WORK_ADD;
+}
+
+struct timing { uint32_t latency, initiation; };
+
+static struct timing int_timing(const struct timing_config *c, enum work w)
+{
+    switch (w) {
+    case WORK_MAX: return (struct timing){c->latency.int_max, c->initiation.int_max};
+    case WORK_MUL: return (struct timing){c->latency.int_mul, c->initiation.int_mul};
+    case WORK_MAD: return (struct timing){c->latency.int_mad, c->initiation.int_mad};
+    case WORK_DIV: return (struct timing){c->latency.int_div, c->initiation.int_div};
+    case WORK_SHUFFLE: return (struct timing){c->latency.shuffle, c->initiation.shuffle};
+    default: return (struct timing){c->latency.int_add, c->initiation.int_add};
+    }
+}
+
+static struct timing sp_timing(const struct timing_config *c, enum work w)
+{
+    switch (w) {
+    case WORK_MAX: return (struct timing){c->latency.fp_max, c->initiation.fp_max};
+    case WORK_MUL: return (struct timing){c->latency.fp_mul, c->initiation.fp_mul};
+    case WORK_MAD: return (struct timing){c->latency.fp_mad, c->initiation.fp_mad};
+    case WORK_DIV: return (struct timing){c->latency.fp_div, c->initiation.fp_div};
+    default: return (struct timing){c->latency.fp_add, c->initiation.fp_add};
+    }
+}
+
+static struct timing dp_timing(const struct timing_config *c, enum work w)
+{
+    switch (w) {
+    case WORK_MAX: return (struct timing){c->latency.dp_max, c->initiation.dp_max};
+    case WORK_MUL: return (struct timing){c->latency.dp_mul, c->initiation.dp_mul};
+    case WORK_MAD: return (struct timing){c->latency.dp_mad, c->initiation.dp_mad};
+    case WORK_DIV: return (struct timing){c->latency.dp_div, c->initiation.dp_div};
+    default: return (struct timing){c->latency.dp_add, c->initiation.dp_add};
+    }
+}
+
+static struct timing sass_timing(const struct timing_config *c, enum unit_kind u)
+{
+    switch (u) {
+    case UNIT_SP: return (struct timing){c->sass.sp_latency, c->sass.sp_initiation};
+    case UNIT_DP: return (struct timing){c->sass.dp_latency, c->sass.dp_initiation};
+    case UNIT_SFU: return (struct timing){c->sass.sfu_latency, c->sass.sfu_initiation};
+    case UNIT_TENSOR: return (struct timing){c->sass.tensor_latency, c->sass.tensor_initiation};
+    default: return (struct timing){c->sass.int_latency, c->sass.int_initiation};
+    }
+}
+
+/* The unit that has the work: of the kinds that the configuration has. */
+static enum unit_kind unit_of(const struct timing_config *c, const struct ptx_insn *in, enum work w)
+{
+    if (w == WORK_MEMORY)
+        return UNIT_MEM;
+    if (w == WORK_NONE || w == WORK_FOLDED)
+        return UNIT_NONE;
+    if (w == WORK_TENSOR)
+        return c->units.tensor ? UNIT_TENSOR : UNIT_SP;
+    if (w == WORK_SFU && !is_f64(in))
+        return c->units.sfu ? UNIT_SFU : UNIT_SP;
+    if (is_f64(in))
+        return c->units.dp ? UNIT_DP : UNIT_SFU;
+    return is_float(in) || !c->units.integer ? UNIT_SP : UNIT_INT;
+}
+
+static struct timing timing_of(const struct timing_config *c, const struct ptx_insn *in, enum work w, enum unit_kind u)
+{
+    if (u == UNIT_MEM || u == UNIT_NONE)
+        return (struct timing){1, 1};
+    if (c->sass.given)
+        return sass_timing(c, u);
+    if (w == WORK_SFU)
+        return (struct timing){c->latency.sfu, c->initiation.sfu};
+    if (w == WORK_TENSOR)
+        return (struct timing){c->latency.tensor, c->initiation.tensor};
+    return is_f64(in) ? dp_timing(c, w) : is_float(in) ? sp_timing(c, w) : int_timing(c, w);
+}
+
+/* ---- a function --------------------------------------------------------------------------------------------------------------------- */
+
+struct registers { uint32_t src[24], dst[12]; unsigned n_src, n_dst; uint32_t base; };
+
+static void note(uint32_t *list, unsigned *n, unsigned most, uint32_t reg)
+{
+    for (unsigned i = 0; i < *n; i++)
+        if (list[i] == reg)
+            return;
+    if (*n < most)
+        list[(*n)++] = reg;
+}
+
+static void note_register(void *user, int32_t reg, bool write)
+{
+    struct registers *r = user;
+    uint32_t number = r->base + (uint32_t)reg;
+    if (write)
+        note(r->dst, &r->n_dst, 12, number);
+    else
+        note(r->src, &r->n_src, 24, number);
+}
+
+static bool describe(struct timing_code *c, uint32_t index, uint32_t base, const struct timing_config *config, uint32_t *at, uint32_t *room)
+{
+    const struct ptx_insn *in = &c->function->insns[index];
+    struct registers r = {.base = base};
+    ptx_insn_regs(c->function, in, note_register, &r);
+    if (*at + r.n_src + r.n_dst > *room) {
+        uint32_t *more = realloc(c->regs, (*room * 2 + 64) * sizeof *more);
+        if (!more)
+            return false;
+        c->regs = more;
+        *room = *room * 2 + 64;
+    }
+    unsigned flags;
+    enum work w = work_of(in, &flags);
+    enum unit_kind u = unit_of(config, in, w);
+    struct timing t = timing_of(config, in, w, u);
+    c->ops[index] = (struct op_info){.unit = (uint8_t)u, .flags = (uint8_t)flags, .count = w == WORK_FOLDED ? 0 : 1, .gap = 1,
+                                     .latency = (uint16_t)t.latency, .initiation = (uint16_t)(t.initiation ? t.initiation : 1),
+                                     .n_src = (uint8_t)r.n_src, .n_dst = (uint8_t)r.n_dst, .first = *at};
+    memcpy(c->regs + *at, r.src, r.n_src * sizeof *r.src);
+    memcpy(c->regs + *at + r.n_src, r.dst, r.n_dst * sizeof *r.dst);
+    *at += r.n_src + r.n_dst;
+    return true;
+}
+
+static void code_free(struct timing_code *c)
+{
+    if (!c)
+        return;
+    free(c->ops);
+    free(c->regs);
+    free(c);
+}
+
+static struct timing_code *code_make(const struct ptx_function *f, uint32_t base, const struct timing_config *config)
+{
+    struct timing_code *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->function = f;
+    c->ops = calloc(f->n_insns ? f->n_insns : 1, sizeof *c->ops);
+    uint32_t at = 0, room = 0;
+    bool good = c->ops != NULL;
+    for (uint32_t i = 0; good && i < f->n_insns; i++)
+        good = describe(c, i, base, config, &at, &room);
+    if (good)
+        return c;
+    code_free(c);
+    return NULL;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------------------------------------------- */
+
+void code_table_init(struct code_table *t, const struct timing_config *config)
+{
+    *t = (struct code_table){.config = config};
+    pthread_mutex_init(&t->lock, NULL);
+}
+
+void code_table_free(struct code_table *t)
+{
+    for (size_t i = 0; i < sizeof t->buckets / sizeof *t->buckets; i++)
+        for (struct timing_code *c = t->buckets[i], *next; c; c = next) {
+            next = c->next;
+            code_free(c);
+        }
+    pthread_mutex_destroy(&t->lock);
+}
+
+const struct timing_code *code_of(struct code_table *t, const struct ptx_function *f)
+{
+    size_t bucket = ((uintptr_t)f >> 4) * 0x9e3779b1u >> 8 & 255;
+    pthread_mutex_lock(&t->lock);
+    struct timing_code *c = t->buckets[bucket];
+    while (c && c->function != f)
+        c = c->next;
+    if (!c && (c = code_make(f, t->next_reg, t->config))) {
+        t->next_reg += f->n_regs;
+        c->next = t->buckets[bucket];
+        t->buckets[bucket] = c;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return c;
+}

@@ -1,0 +1,485 @@
+/* The GPU: windows, CTA dispatch, host threads, kernels.
+ *
+ * A window is as long as the way to an L2 slice and back takes at least. In it all SMs run, then all channels: what an SM sends in a window cannot be
+ * answered before the next, so neither half needs to know what the other does meanwhile. An SM that could take a CTA stops; when all have stopped or are at
+ * the window's end, CTAs are given out in the order of the cycles at which they stopped. */
+#include "timing/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timing/team.h"
+
+/* ---- from the configuration ---------------------------------------------------------------------------------------------------------------------------- */
+
+struct cache_spec cache_spec_of(const struct timing_cache *c)
+{
+    static const enum set_hash hashes[] = {SET_LINEAR, SET_XOR, SET_IPOLY, SET_FERMI};
+    static const enum cache_write writes[] = {CACHE_READ_ONLY, CACHE_WRITE_BACK, CACHE_WRITE_THROUGH, CACHE_WRITE_EVICT, CACHE_LOCAL_BACK};
+    static const enum cache_write_alloc allocs[] = {CACHE_NO_ALLOCATE, CACHE_ALLOCATE, CACHE_FETCH_ON_WRITE, CACHE_LAZY_FETCH};
+    return (struct cache_spec){.sectored = c->kind == TIMING_CACHE_SECTORED, .sets = c->sets, .ways = c->assoc, .line_bytes = c->line, .set_hash = hashes[c->index],
+                               .replacement = c->replace == TIMING_REPLACE_FIFO ? &replacement_fifo : &replacement_lru, .write = writes[c->write],
+                               .alloc = c->allocate == TIMING_ON_MISS ? CACHE_ON_MISS : CACHE_ON_FILL, .write_alloc = allocs[c->write_allocate]};
+}
+
+static uint64_t hz(double mhz) { return (uint64_t)llround(mhz * 1e6); }
+
+static uint64_t window_of(const struct timing_config *c)
+{
+    uint64_t w = c->mem.l2_latency;
+    return w < 1 ? 1 : w > 256 ? 256 : w;
+}
+
+enum status timing_gpu_create(struct timing_gpu **out, const struct timing_config *config, unsigned threads, struct error *err)
+{
+    struct timing_gpu *g = *out = calloc(1, sizeof *g);
+    if (!g)
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory for a simulated GPU");
+    g->config = *config;
+    g->clocks = (struct clocks){{hz(config->clock.core), hz(config->clock.noc), hz(config->clock.l2), hz(config->clock.dram)}};
+    g->coalescer = (struct coalescer){config->lsu.coalesce_arch, config->smem.warp_parts > 2 ? 2 : config->smem.warp_parts};
+    g->window = window_of(config);
+    g->n_sms = config->derived.sms;
+    g->n_channels = config->mem.channels;
+    g->n_slices = config->derived.slices;
+    code_table_init(&g->codes, &g->config);
+    enum status st = ST_OK;
+    if (config->derived.warps_per_sm > MAX_WARPS || config->issue.schedulers > MAX_SCHEDULERS)
+        st = error_set(err, ST_NOT_SUPPORTED, "%u warps and %u schedulers an SM: at most %d and %d are modelled", config->derived.warps_per_sm, config->issue.schedulers,
+                       MAX_WARPS, MAX_SCHEDULERS);
+    if (st == ST_OK)
+        st = addrmap_create(&g->map, &config->mem.map, config->mem.channels, config->mem.slices, (enum partition_indexing)config->mem.hash, err);
+    g->sms = calloc(g->n_sms, sizeof *g->sms);
+    g->channels = calloc(g->n_channels, sizeof *g->channels);
+    g->stopped = calloc(g->n_sms, sizeof *g->stopped);
+    if (st == ST_OK && (!g->sms || !g->channels || !g->stopped))
+        st = error_set(err, ST_OUT_OF_MEMORY, "no host memory for %u SMs and %u memory channels", g->n_sms, g->n_channels);
+    for (uint32_t i = 0; st == ST_OK && i < g->n_sms; i++)
+        st = sm_create(&g->sms[i], g, i, err);
+    for (uint32_t i = 0; st == ST_OK && i < g->n_channels; i++)
+        st = channel_create(&g->channels[i], g, i, err);
+    if (st == ST_OK)
+        st = team_create(&g->team, threads, err);
+    for (uint32_t i = 0; st == ST_OK && i < g->n_sms; i++)
+        g->sms[i].worker = team_worker(g->team, i);
+    for (uint32_t i = 0; st == ST_OK && i < g->n_channels; i++)
+        g->channels[i].worker = team_worker(g->team, i);
+    if (st != ST_OK) {
+        timing_gpu_free(g);
+        *out = NULL;
+    }
+    return st;
+}
+
+void timing_gpu_free(struct timing_gpu *g)
+{
+    if (!g)
+        return;
+    for (uint32_t i = 0; g->sms && i < g->n_sms; i++)
+        if (g->sms[i].gpu)
+            sm_destroy(&g->sms[i]);
+    for (uint32_t i = 0; g->channels && i < g->n_channels; i++)
+        if (g->channels[i].gpu)
+            channel_destroy(&g->channels[i]);
+    team_free(g->team);
+    for (struct kernel *k = g->kernels, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
+    for (struct kernel *k = g->ended, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
+    code_table_free(&g->codes);
+    free(g->stopped);
+    free(g->sms);
+    free(g->channels);
+    free(g);
+}
+
+uint64_t timing_gpu_cycle(const struct timing_gpu *g) { return g->now; }
+
+/* ---- kernels --------------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Shared memory of an SM for a kernel whose CTAs take `bytes`: the smallest option that holds as many CTAs as fit otherwise. */
+static uint32_t carve_out(const struct timing_config *c, uint32_t bytes, uint32_t ctas)
+{
+    if (!c->lsu.adaptive || !c->smem.options.n)
+        return c->smem.size;
+    uint64_t total = (uint64_t)bytes * ctas;
+    for (uint32_t i = 0; i < c->smem.options.n; i++)
+        if ((uint64_t)c->smem.options.at[i] * 1024 >= total)
+            return c->smem.options.at[i] * 1024;
+    return c->smem.options.at[c->smem.options.n - 1] * 1024;
+}
+
+static uint32_t least32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+uint32_t timing_ctas_per_sm(const struct timing_gpu *g, const struct timing_kernel_spec *spec)
+{
+    const struct timing_config *c = &g->config;
+    uint32_t threads = (spec->threads + 31) & ~31u, regs = threads * ((spec->regs + 3) & ~3u), bytes = spec->shared_bytes + c->smem.reserved;
+    uint32_t n = least32(c->sm.ctas, threads ? c->sm.threads / threads : 0);
+    if (regs)
+        n = least32(n, c->sm.registers / regs);
+    if (bytes)
+        n = least32(n, c->smem.size / bytes);
+    return n;
+}
+
+/* How many L1 ways a kernel's carve-out leaves. */
+static uint32_t l1_ways(const struct timing_config *c, uint32_t shared)
+{
+    if (!c->lsu.adaptive || !c->lsu.unified)
+        return c->l1d.assoc;
+    double share = 1.0 - (double)shared / (c->lsu.unified * 1024.0);
+    return (uint32_t)lround(c->derived.l1_ways_max * share);
+}
+
+enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel_spec *spec, struct error *err)
+{
+    uint32_t per_sm = timing_ctas_per_sm(g, spec);
+    if (!per_sm)
+        return error_set(err, ST_LAUNCH_OUT_OF_RESOURCES, "%s: a CTA of %u threads with %u registers each and %u bytes of shared memory does not fit an SM of the simulated GPU", spec->name,
+                         spec->threads, spec->regs, spec->shared_bytes);
+    struct kernel *k = calloc(1, sizeof *k);
+    if (!k)
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory to start %s", spec->name);
+    const struct timing_config *c = &g->config;
+    k->spec = *spec;
+    k->n_ctas = (uint64_t)spec->grid_dim[0] * spec->grid_dim[1] * spec->grid_dim[2];
+    k->shared_limit = carve_out(c, spec->shared_bytes + c->smem.reserved, per_sm);
+    if (k->n_ctas < (uint64_t)per_sm * g->n_sms)
+        per_sm = (uint32_t)((k->n_ctas + g->n_sms - 1) / g->n_sms);
+    k->per_sm = per_sm;
+    uint64_t from = spec->ready_cycle > g->now ? spec->ready_cycle : g->now;
+    k->visible = from + c->launch.kernel_latency + k->n_ctas * c->launch.cta_latency;
+    k->started = k->visible;
+    struct kernel **at = &g->kernels;
+    while (*at)
+        at = &(*at)->next;
+    *at = k;
+    return ST_OK;
+}
+
+bool timing_kernel_take(struct timing_gpu *g, struct timing_kernel_result *out)
+{
+    struct kernel *k = g->ended;
+    if (!k)
+        return false;
+    g->ended = k->next;
+    *out = (struct timing_kernel_result){k->spec.user, k->started, k->ended, k->thread_insns, k->warp_insns, k->n_ctas};
+    free(k);
+    return true;
+}
+
+/* ---- giving out CTAs ------------------------------------------------------------------------------------------------------------------------------------------ */
+
+static bool ctas_left(const struct timing_gpu *g, uint64_t now)
+{
+    for (const struct kernel *k = g->kernels; k; k = k->next)
+        if (k->next_cta < k->n_ctas && k->visible <= now)
+            return true;
+    return false;
+}
+
+/* Gives SM s a CTA of the first kernel that has one which fits. */
+static bool give(struct timing_gpu *g, struct sm *s)
+{
+    for (struct kernel *k = g->kernels; k; k = k->next) {
+        if (k->next_cta >= k->n_ctas || k->visible > s->now || !sm_fits(s, k))
+            continue;
+        if (!s->n_blocks)
+            sm_prepare(s, l1_ways(&g->config, k->shared_limit));
+        struct error err = {0};
+        if (sm_take(s, k, k->next_cta, &err) != ST_OK) {
+            s->faulted = true;
+            s->fault = (struct emu_fault){.status = err.status};
+            snprintf(s->fault.report, sizeof s->fault.report, "%s", err.text);
+            return false;
+        }
+        k->next_cta++;
+        return true;
+    }
+    return false;
+}
+
+/* One CTA for every SM in turn, until none takes one: as hardware spreads them. */
+static void give_all(struct timing_gpu *g)
+{
+    for (bool any = ctas_left(g, g->now); any;) {
+        any = false;
+        for (uint32_t i = 0; i < g->n_sms; i++) {
+            g->sms[i].cta_from = 0;
+            any = give(g, &g->sms[i]) || any;
+        }
+    }
+}
+
+static int by_stop(const void *a, const void *b)
+{
+    const struct sm *x = *(struct sm *const *)a, *y = *(struct sm *const *)b;
+    if (x->now != y->now)
+        return x->now < y->now ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+/* SMs that stopped for a CTA get one each, in the order of their cycles. False: none had stopped. */
+static bool give_stopped(struct timing_gpu *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        if (g->sms[i].wants_cta)
+            g->stopped[n++] = &g->sms[i];
+    qsort(g->stopped, n, sizeof *g->stopped, by_stop);
+    for (uint32_t i = 0; i < n; i++) {
+        struct sm *s = g->stopped[i];
+        s->wants_cta = false;
+        s->cta_from = 0;
+        while (give(g, s))
+            ;
+    }
+    return n != 0;
+}
+
+/* ---- a window ------------------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void run_sm(void *user, uint32_t i)
+{
+    struct timing_gpu *g = user;
+    struct sm *s = &g->sms[i];
+    if (s->resume)
+        sm_advance(s, g->until);
+    sm_run(s, g->until);
+    s->resume = s->now < g->until;
+}
+
+static void run_channel(void *user, uint32_t i)
+{
+    struct timing_gpu *g = user;
+    channel_run(&g->channels[i], g->until);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct request *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return x->sm < y->sm ? -1 : x->sm > y->sm;
+}
+
+static void requests_to_channels(struct timing_gpu *g)
+{
+    uint32_t per = g->config.mem.slices;
+    for (uint32_t i = 0; i < g->n_sms; i++) {
+        struct sm *s = &g->sms[i];
+        for (size_t k = 0; k < s->out.n; k++) {
+            uint32_t slice = addrmap_place(&g->map, s->out.at[k].address).slice;
+            channel_arrive(&g->channels[slice / per], &s->out.at[k], slice);
+        }
+        s->in_network += (uint32_t)s->out.n;
+        s->out.n = 0;
+    }
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+    const struct reply *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    if (x->slice != y->slice)
+        return x->slice < y->slice ? -1 : 1;
+    return x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+static void replies_to_sms(struct timing_gpu *g)
+{
+    for (uint32_t i = 0; i < g->n_sms; i++) {
+        struct sm *s = &g->sms[i];
+        memmove(s->inbox.at, s->inbox.at + s->inbox_at, (s->inbox.n - s->inbox_at) * sizeof *s->inbox.at);
+        s->inbox.n -= s->inbox_at;
+        s->inbox_at = 0;
+    }
+    for (uint32_t i = 0; i < g->n_channels; i++) {
+        struct channel *c = &g->channels[i];
+        for (uint32_t k = 0; k < g->config.mem.slices; k++) {
+            struct slice *l = &c->slices[k];
+            for (size_t j = 0; j < l->out.n; j++) {
+                struct reply *to = vec_add(&g->sms[l->out.at[j].sm].inbox);
+                if (to)
+                    *to = l->out.at[j];
+            }
+            l->out.n = 0;
+        }
+        for (uint32_t s = 0; s < g->n_sms; s++) {
+            g->sms[s].in_network -= c->granted[s];
+            c->granted[s] = 0;
+        }
+    }
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        qsort(g->sms[i].inbox.at, g->sms[i].inbox.n, sizeof *g->sms[i].inbox.at, by_arrival);
+}
+
+static void sort_arrivals(struct timing_gpu *g)
+{
+    for (uint32_t i = 0; i < g->n_channels; i++)
+        for (uint32_t k = 0; k < g->config.mem.slices; k++) {
+            struct slice *l = &g->channels[i].slices[k];
+            memmove(l->arrivals.at, l->arrivals.at + l->arrivals_at, (l->arrivals.n - l->arrivals_at) * sizeof *l->arrivals.at);
+            l->arrivals.n -= l->arrivals_at;
+            l->arrivals_at = 0;
+            qsort(l->arrivals.at, l->arrivals.n, sizeof *l->arrivals.at, by_time);
+        }
+}
+
+static void window(struct timing_gpu *g, uint64_t until)
+{
+    g->until = until;
+    bool more = false;
+    for (const struct kernel *k = g->kernels; k; k = k->next)
+        more = more || k->next_cta < k->n_ctas;
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        g->sms[i].more_ctas = more;
+    give_all(g);
+    do
+        team_run(g->team, g->n_sms, run_sm, g);
+    while (give_stopped(g));
+    requests_to_channels(g);
+    sort_arrivals(g);
+    team_run(g->team, g->n_channels, run_channel, g);
+    replies_to_sms(g);
+    g->now = until;
+}
+
+/* ---- running --------------------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void sum_ended(struct timing_gpu *g)
+{
+    for (uint32_t i = 0; i < g->n_sms; i++) {
+        struct sm *s = &g->sms[i];
+        for (size_t k = 0; k < s->ended.n; k++) {
+            const struct ended_cta *e = &s->ended.at[k];
+            e->kernel->ended_ctas++;
+            e->kernel->thread_insns += e->thread_insns;
+            e->kernel->warp_insns += e->warp_insns;
+            e->kernel->ended = e->cycle > e->kernel->ended ? e->cycle : e->kernel->ended;
+        }
+        s->ended.n = 0;
+    }
+}
+
+static bool move_ended(struct timing_gpu *g)
+{
+    bool any = false;
+    for (struct kernel **at = &g->kernels; *at;) {
+        struct kernel *k = *at;
+        if (k->ended_ctas < k->n_ctas) {
+            at = &k->next;
+            continue;
+        }
+        *at = k->next;
+        k->next = NULL;
+        struct kernel **end = &g->ended;
+        while (*end)
+            end = &(*end)->next;
+        *end = k;
+        any = true;
+    }
+    return any;
+}
+
+static bool any_fault(struct timing_gpu *g)
+{
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        if (g->sms[i].faulted) {
+            g->fault = g->sms[i].fault;
+            return g->faulted = true;
+        }
+    return false;
+}
+
+/* Nothing is under way anywhere, nothing will wake by itself, and no kernel waits for its launch latency. */
+static bool stuck(const struct timing_gpu *g)
+{
+    for (const struct kernel *k = g->kernels; k; k = k->next)
+        if (k->visible > g->now)
+            return false;
+    for (uint32_t i = 0; i < g->n_sms; i++) {
+        const struct sm *s = &g->sms[i];
+        if (s->ready || s->queue_n || s->inbox.n > s->inbox_at)
+            return false;
+        for (uint32_t w = 0; w < NEVER_SOON / 64; w++)
+            if (s->wheel_bits[w])
+                return false;
+    }
+    for (uint32_t i = 0; i < g->n_channels; i++)
+        if (!channel_idle(&g->channels[i]))
+            return false;
+    return true;
+}
+
+/* The end of the next window: not beyond the cycle at which a kernel's CTAs may start; a GPU with nothing to do jumps there. */
+static uint64_t window_end(const struct timing_gpu *g, uint64_t until)
+{
+    uint64_t end = g->now + g->window, visible = NEVER;
+    bool idle = true;
+    for (const struct kernel *k = g->kernels; k; k = k->next) {
+        if (k->visible > g->now)
+            visible = k->visible < visible ? k->visible : visible;
+        else
+            idle = false;
+    }
+    if (idle || visible < end)
+        end = visible;
+    return end < until ? end : until;
+}
+
+enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until)
+{
+    for (;;) {
+        if (!g->kernels)
+            return TIMING_IDLE;
+        if (g->now >= until)
+            return TIMING_LIMIT;
+        window(g, window_end(g, until));
+        sum_ended(g);
+        if (any_fault(g))
+            return TIMING_FAULT;
+        if (move_ended(g))
+            return TIMING_KERNEL_ENDED;
+        if (stuck(g))
+            return TIMING_DEADLOCK;
+    }
+}
+
+const struct emu_fault *timing_fault(const struct timing_gpu *g) { return &g->fault; }
+
+void timing_explain(const struct timing_gpu *g, char *buf, size_t n)
+{
+    size_t at = 0;
+    if (n)
+        buf[0] = 0;
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        for (uint32_t k = 0; k < MAX_WARPS && at + 1 < n; k++) {
+            const struct block *b = &g->sms[i].blocks[k];
+            if (!b->cta)
+                continue;
+            emu_cta_explain(b->cta, buf + at, n - at);
+            at += strlen(buf + at);
+        }
+}
+
+void timing_copy_to_device(struct timing_gpu *g, uint64_t address, uint64_t bytes)
+{
+    if (!g->config.mem.copy_fills_l2)
+        return;
+    uint64_t most = g->config.derived.l2_bytes, first = bytes > most ? address + bytes - most : address;
+    for (uint64_t a = first & ~(uint64_t)(SECTOR_BYTES - 1); a < address + bytes; a += SECTOR_BYTES) {
+        struct dram_place p = addrmap_place(&g->map, a);
+        struct slice *l = &g->channels[p.channel].slices[p.slice % g->config.mem.slices];
+        struct cache_victim v;
+        cache_fill(&l->l2, a, &v);
+    }
+}

@@ -1,0 +1,367 @@
+/* Issue: schedulers, scoreboard, execution units, register banks.
+ *
+ * Times are reservations: an issued instruction says at once when its unit is free again and when its result is there. A warp whose next instruction
+ * can go is in the ready set; one that will be able to at a known cycle is in the wheel; one that waits for a load, a barrier or a fence is woken by it. */
+#include "timing/model.h"
+
+/* ---- scoreboard ----------------------------------------------------------------------------------------------------------------------- */
+
+static void flight_expire(struct warp_slot *w, uint64_t now)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->n_flight; i++)
+        if (w->flight[i].ready > now)
+            w->flight[kept++] = w->flight[i];
+    w->n_flight = kept;
+}
+
+/* When register reg may be used; write: as a destination. NEVER: a load or a pending operation has it. */
+static uint64_t flight_ready(const struct warp_slot *w, uint32_t reg, bool write)
+{
+    uint64_t ready = 0;
+    for (uint32_t i = 0; i < w->n_flight; i++)
+        if (w->flight[i].reg == reg && (write || !w->flight[i].held) && w->flight[i].ready > ready)
+            ready = w->flight[i].ready;
+    return ready;
+}
+
+static uint64_t operands_ready(const struct warp_slot *w, const struct op_info *op)
+{
+    const uint32_t *src = op_sources(w->code, op), *dst = op_results(w->code, op);
+    uint64_t ready = 0;
+    if (!w->n_flight)
+        return 0;
+    for (uint32_t i = 0; i < op->n_src; i++) {
+        uint64_t t = flight_ready(w, src[i], false);
+        ready = t > ready ? t : ready;
+    }
+    for (uint32_t i = 0; i < op->n_dst; i++) {
+        uint64_t t = flight_ready(w, dst[i], true);
+        ready = t > ready ? t : ready;
+    }
+    return ready;
+}
+
+static uint64_t all_ready(const struct warp_slot *w)
+{
+    uint64_t ready = 0;
+    for (uint32_t i = 0; i < w->n_flight; i++)
+        ready = w->flight[i].ready > ready ? w->flight[i].ready : ready;
+    return ready;
+}
+
+static void flight_add(struct warp_slot *w, uint32_t reg, bool held, uint64_t ready, uint32_t load)
+{
+    if (w->n_flight < IN_FLIGHT)
+        w->flight[w->n_flight++] = (struct in_flight){.reg = reg, .held = held, .ready = ready, .load = load};
+}
+
+static void results_at(struct warp_slot *w, const struct op_info *op, uint64_t ready, uint32_t load)
+{
+    const uint32_t *dst = op_results(w->code, op);
+    for (uint32_t i = 0; i < op->n_dst; i++)
+        flight_add(w, dst[i], false, ready, load);
+}
+
+/* ---- when can a slot issue? ------------------------------------------------------------------------------------------------------------- */
+
+static bool peek(struct sm *s, uint32_t slot)
+{
+    struct warp_slot *w = &s->warps[slot];
+    struct emu_next next;
+    if (w->peeked)
+        return true;
+    switch (emu_warp_peek(w->block->cta, s->worker, w->number, &next)) {
+    case EMU_DONE:
+        w->wait = WAIT_DRAIN;
+        sm_drained(s, slot);
+        return false;
+    case EMU_BLOCKED:
+        w->wait = WAIT_BLOCKED;
+        return false;
+    case EMU_FAULT:
+        sm_fault(s);
+        return false;
+    case EMU_YIELD:
+        break;
+    }
+    if (!w->code || w->code->function != next.function)
+        w->code = code_of(&s->gpu->codes, next.function);
+    if (!w->code) {
+        sm_fault(s);
+        return false;
+    }
+    w->insn = next.insn;
+    w->lanes = next.mask;
+    w->peeked = true;
+    w->micro = 0;
+    return true;
+}
+
+static void stalled(struct sm *s, uint32_t slot)
+{
+    struct scheduler *d = &s->schedulers[slot % s->gpu->config.issue.schedulers];
+    if (d->policy->stalled)
+        d->policy->stalled(d, (int)slot, s->warps);
+}
+
+static bool step(struct sm *s, uint32_t slot, struct emu_event *e, struct emu_pending *pending);
+
+void issue_evaluate(struct sm *s, uint32_t slot)
+{
+    struct warp_slot *w = &s->warps[slot];
+    s->ready &= ~(1ull << slot);
+    if (!w->block)
+        return;
+    for (;;) {
+        w->wait = WAIT_NONE;
+        if (!peek(s, slot))
+            return;
+        const struct op_info *op = &w->code->ops[w->insn];
+        flight_expire(w, s->now);
+        uint64_t ready = w->micro ? 0 : operands_ready(w, op);
+        if (op->flags & (OP_FENCE | OP_CALL) && w->n_flight)
+            ready = all_ready(w);
+        if (ready == NEVER || (op->flags & OP_FENCE && w->stores)) {
+            w->wait = op->flags & (OP_FENCE | OP_CALL) ? WAIT_FENCE : WAIT_REGISTER;
+            stalled(s, slot);
+            return;
+        }
+        if (w->n_flight + op->n_dst + op->n_src > IN_FLIGHT) {         /* as many as the scoreboard holds */
+            sm_wake_at(s, slot, s->now + 1);
+            return;
+        }
+        ready = w->from > ready ? w->from : ready;
+        if (ready > s->now) {
+            sm_wake_at(s, slot, ready);
+            return;
+        }
+        if (op->count) {
+            s->ready |= 1ull << slot;
+            return;
+        }
+        struct emu_event e;                    /* folded into its users: no issue slot, no time */
+        struct emu_pending none;
+        if (!step(s, slot, &e, &none))
+            return;
+        w->peeked = false;
+    }
+}
+
+/* ---- units ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* An instance of the unit that is free now, or NULL and *when one will be. */
+static uint64_t *unit_free(struct sm *s, enum unit_kind kind, uint32_t scheduler, uint64_t *when)
+{
+    struct unit_pool *p = &s->units[kind];
+    uint32_t first = p->per_scheduler ? scheduler * p->per_scheduler : 0, n = p->per_scheduler ? p->per_scheduler : p->n;
+    *when = NEVER;
+    for (uint32_t i = first; i < first + n; i++) {
+        if (p->free_from[i] <= s->now)
+            return &p->free_from[i];
+        *when = p->free_from[i] < *when ? p->free_from[i] : *when;
+    }
+    return NULL;
+}
+
+/* Extra cycles that reading the sources takes: each bank gives rf.steps operands a cycle. */
+static uint32_t collect(struct sm *s, uint32_t slot, const struct warp_slot *w, const struct op_info *op)
+{
+    const struct timing_config *c = &s->gpu->config;
+    uint32_t banks = c->rf.banks < 64 ? c->rf.banks : 64, base = 0, steps = c->rf.steps;
+    if (c->issue.sub_cores && banks >= c->issue.schedulers) {
+        banks /= c->issue.schedulers;
+        base = slot % c->issue.schedulers * banks;
+    }
+    const uint32_t *src = op_sources(w->code, op);
+    uint64_t last = s->now * steps;
+    for (uint32_t i = 0; i < op->n_src && i < 4; i++) {
+        uint64_t *from = &s->bank_from[base + (src[i] + slot) % banks];
+        *from = (*from > s->now * steps ? *from : s->now * steps) + 1;
+        last = *from > last ? *from : last;
+    }
+    uint64_t cycles = (last + steps - 1) / steps - s->now;
+    return cycles > 1 ? (uint32_t)(cycles - 1) : 0;
+}
+
+/* The first cycle from `ready` on at which the result bus has room. */
+static uint64_t write_back(struct sm *s, uint64_t ready)
+{
+    uint32_t width = s->gpu->config.pipe.ex_wb;
+    for (;; ready++) {
+        uint32_t at = ready % NEVER_SOON;
+        if (s->result_bus[at] != ready) {
+            s->result_bus[at] = ready;
+            s->result_bus_used[at] = 0;
+        }
+        if (s->result_bus_used[at] < width) {
+            s->result_bus_used[at]++;
+            return ready;
+        }
+    }
+}
+
+/* ---- issuing ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* Executes the instruction. False: it faulted. */
+static bool step(struct sm *s, uint32_t slot, struct emu_event *e, struct emu_pending *pending)
+{
+    struct warp_slot *w = &s->warps[slot];
+    enum emu_result r = emu_warp_issue(w->block->cta, s->worker, w->number, s->now + 1, &w->patience, e, pending);
+    if (r == EMU_FAULT) {
+        sm_fault(s);
+        return false;
+    }
+    w->block->warp_insns++;
+    w->block->thread_insns += (uint32_t)__builtin_popcount(e->mask);
+    s->stats.warp_insns++;
+    s->stats.thread_insns += (uint32_t)__builtin_popcount(e->mask);
+    return true;
+}
+
+static uint32_t load_new(struct sm *s, uint32_t slot, bool is_store)
+{
+    uint32_t id = s->free_load;
+    s->free_load = s->loads[id].next_free;
+    s->loads[id] = (struct load){.warp = slot, .is_store = is_store, .pending = -1};
+    return id;
+}
+
+static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, const struct emu_event *e, const struct emu_pending *pending)
+{
+    struct warp_slot *w = &s->warps[slot];
+    if (!e->bytes || !e->mask) {               /* nobody accessed anything */
+        results_at(w, op, s->now + 1, 0);
+        return;
+    }
+    bool is_store = e->store || op->n_dst == 0;
+    uint32_t id = load_new(s, slot, is_store);
+    int32_t index = -1;
+    if (e->strong) {
+        index = (int32_t)s->free_pending[--s->n_free_pending];
+        s->pending[index] = *pending;
+        const uint32_t *src = op_sources(w->code, op);
+        for (uint32_t i = 0; i < op->n_src; i++)
+            flight_add(w, src[i], true, NEVER, id);
+        s->loads[id].pending = index;
+    }
+    results_at(w, op, NEVER, id);
+    if (is_store)
+        w->stores++;
+    else
+        w->loads++;
+    lsu_push(s, slot, op, e, index, id);
+}
+
+/* After an instruction by which other warps may go on. */
+static void release_others(struct sm *s, struct block *b, const struct op_info *op)
+{
+    if (op->flags & (OP_BARRIER | OP_EXIT))
+        sm_block_wake(s, b, s->now + 1 + s->gpu->config.sm.barrier_latency);
+}
+
+static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
+{
+    struct warp_slot *w = &s->warps[slot];
+    const struct op_info *op = &w->code->ops[w->insn];
+    uint64_t *unit = NULL, when;
+    if (op->unit != UNIT_NONE && !(unit = unit_free(s, (enum unit_kind)op->unit, scheduler, &when))) {
+        s->ready &= ~(1ull << slot);
+        sm_wake_at(s, slot, when);
+        s->stats.stall_unit++;
+        return false;
+    }
+    if (op->flags & OP_MEMORY && !(lsu_room(s) && s->free_load && s->n_free_pending)) {
+        s->ready &= ~(1ull << slot);
+        s->lsu_waiters |= 1ull << slot;
+        s->stats.stall_memory++;
+        return false;
+    }
+    s->ready &= ~(1ull << slot);
+    uint32_t extra = collect(s, slot, w, op);
+    if (unit)
+        *unit = s->now + op->initiation;
+    s->stats.machine_insns++;
+    struct block *b = w->block;
+    if (w->micro == 0) {
+        struct emu_event e;
+        struct emu_pending pending;
+        flight_expire(w, s->now);
+        if (!step(s, slot, &e, &pending))
+            return false;
+        if (op->flags & OP_MEMORY)
+            issue_memory(s, slot, op, &e, &pending);
+    }
+    w->from = s->now + 1;
+    if (++w->micro < op->count) {
+        w->from = s->now + op->gap;
+    } else {
+        if (!(op->flags & OP_MEMORY))
+            results_at(w, op, write_back(s, s->now + op->latency + extra), 0);
+        if (op->flags & OP_BRANCH)
+            w->from = s->now + BRANCH_CYCLES;
+        w->peeked = false;
+        release_others(s, b, op);
+    }
+    issue_evaluate(s, slot);
+    return true;
+}
+
+void issue_cycle(struct sm *s)
+{
+    const struct timing_config *c = &s->gpu->config;
+    for (uint32_t i = 0; i < c->issue.schedulers; i++) {
+        struct scheduler *d = &s->schedulers[i];
+        uint64_t candidates = s->ready & d->owned;
+        s->stats.issue_slots++;
+        while (candidates) {
+            int slot = d->policy->pick(d, candidates, s->warps);
+            if (slot < 0)
+                break;
+            uint8_t unit = s->warps[slot].code->ops[s->warps[slot].insn].unit;
+            if (try_issue(s, i, (uint32_t)slot)) {
+                d->last = slot;
+                for (uint32_t n = 1; n < c->issue.per_warp && s->ready >> slot & 1; n++) {
+                    uint8_t other = s->warps[slot].code->ops[s->warps[slot].insn].unit;
+                    if ((c->issue.different_units && other == unit) || !try_issue(s, i, (uint32_t)slot))
+                        break;
+                }
+                break;
+            }
+            candidates &= ~(1ull << slot);
+        }
+    }
+}
+
+void issue_load_done(struct sm *s, uint32_t id)
+{
+    struct load *l = &s->loads[id];
+    uint32_t slot = l->warp;
+    struct warp_slot *w = &s->warps[slot];
+    uint64_t ready = l->ready > s->now ? l->ready : s->now;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->n_flight; i++) {
+        struct in_flight f = w->flight[i];
+        if (f.ready == NEVER && f.load == id) {
+            if (f.held)
+                continue;
+            f.ready = ready;
+        }
+        w->flight[kept++] = f;
+    }
+    w->n_flight = kept;
+    if (l->is_store)
+        w->stores--;
+    else
+        w->loads--;
+    if (l->pending >= 0)
+        s->free_pending[s->n_free_pending++] = (uint32_t)l->pending;
+    l->next_free = s->free_load;
+    s->free_load = id;
+    if (s->lsu_waiters)
+        lsu_wake_waiters(s);
+    if (w->wait == WAIT_DRAIN)
+        sm_drained(s, slot);
+    else if (w->wait == WAIT_REGISTER || w->wait == WAIT_FENCE)
+        sm_wake_at(s, slot, ready > s->now ? ready : s->now + 1);
+}

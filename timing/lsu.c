@@ -1,0 +1,377 @@
+/* The load/store unit of an SM: shared memory, the first-level data cache, and the port to the interconnect.
+ *
+ * Instructions are served in order. One to shared memory holds the unit for its bank cycles. One to global or local memory is cut into accesses
+ * (coalesce.c); each looks at the L1 tags when it enters, and its hit is there l1_latency later. An access that cannot get a line, an MSHR or a place in the
+ * port's queue holds up those behind it and tries again each cycle. */
+#include "timing/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LOADS = 2048, MAX_PENDING = 512 };
+
+enum status lsu_create(struct sm *s, struct error *err)
+{
+    const struct timing_cache *c = &s->gpu->config.l1d;
+    s->n_loads = MAX_LOADS;
+    s->loads = calloc(MAX_LOADS, sizeof *s->loads);
+    s->pending = calloc(MAX_PENDING, sizeof *s->pending);
+    s->free_pending = calloc(MAX_PENDING, sizeof *s->free_pending);
+    if (!s->loads || !s->pending || !s->free_pending)
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory for the load/store unit of SM %u", s->number);
+    for (uint32_t i = 1; i < MAX_LOADS; i++)   /* 0 is no load */
+        s->loads[i].next_free = i + 1 < MAX_LOADS ? i + 1 : 0;
+    s->free_load = 1;
+    for (uint32_t i = 0; i < MAX_PENDING; i++)
+        s->free_pending[i] = i;
+    s->n_free_pending = MAX_PENDING;
+    if (!c->present)
+        return ST_OK;
+    struct cache_spec spec = cache_spec_of(c);
+    if (s->gpu->config.derived.l1_ways_max > spec.ways)
+        spec.ways = s->gpu->config.derived.l1_ways_max;
+    spec.dirty_percent = s->gpu->config.lsu.l1_dirty_percent;
+    enum status st = cache_create(&s->l1, &spec, err);
+    return st == ST_OK ? mshr_create(&s->l1_mshr, c->mshrs, c->merge, err) : st;
+}
+
+void lsu_destroy(struct sm *s)
+{
+    cache_destroy(&s->l1);
+    mshr_destroy(&s->l1_mshr);
+    free(s->loads);
+    free(s->pending);
+    free(s->free_pending);
+}
+
+bool lsu_room(const struct sm *s) { return s->queue_n < LSU_DEPTH; }
+
+void lsu_wake_waiters(struct sm *s)
+{
+    for (uint64_t w = s->lsu_waiters; w; w &= w - 1)
+        sm_wake_at(s, (uint32_t)__builtin_ctzll(w), s->now + 1);
+    s->lsu_waiters = 0;
+}
+
+/* ---- what enters ---------------------------------------------------------------------------------------------------------------------- */
+
+static enum mem_class class_of(const struct emu_event *e)
+{
+    if (e->insn->space == PTX_SPACE_CONST)
+        return MEM_CLASS_CONST;
+    switch (e->space) {
+    case PTX_SPACE_SHARED: return MEM_CLASS_SHARED;
+    case PTX_SPACE_LOCAL: return MEM_CLASS_LOCAL;
+    case PTX_SPACE_PARAM: return MEM_CLASS_PARAM;
+    default: return MEM_CLASS_GLOBAL;
+    }
+}
+
+static enum request_kind kind_of(const struct emu_event *e)
+{
+    if (e->strong)
+        return e->atomic ? REQUEST_ATOMIC : e->store ? REQUEST_STRONG_WRITE : REQUEST_STRONG_READ;
+    return e->store ? REQUEST_WRITE : REQUEST_READ;
+}
+
+/* Local memory is interleaved over the threads of the GPU in words of 4 bytes, so that lanes at the same offset are neighbours. One pass for each word. */
+static uint32_t coalesce_local(const struct sm *s, uint32_t slot, const struct emu_event *e, bool sectors, struct access *out)
+{
+    uint64_t threads = (uint64_t)s->gpu->n_sms * s->gpu->config.sm.threads, first = (uint64_t)s->number * s->gpu->config.sm.threads + slot * WARP_LANES, at[WARP_LANES];
+    uint32_t n = 0, words = e->bytes <= 4 ? 1 : e->bytes / 4u;
+    for (uint32_t k = 0; k < words; k++) {
+        for (uint32_t lane = 0; lane < WARP_LANES; lane++) {
+            uint64_t offset = e->mask >> lane & 1 ? e->address[lane] - EMU_LOCAL_WINDOW + 4 * k : 0;
+            at[lane] = EMU_LOCAL_WINDOW + (offset / 4 * threads + first + lane) * 4 + offset % 4;
+        }
+        struct lanes l = {.address = at, .mask = e->mask, .bytes = e->bytes < 4 ? e->bytes : 4};
+        if (n + 2 * WARP_LANES > MAX_ACCESSES)
+            break;
+        n += coalesce(&s->gpu->coalescer, &l, sectors, out + n);
+    }
+    return n;
+}
+
+static bool bypasses(const struct sm *s, const struct emu_event *e, enum request_kind kind)
+{
+    return kind >= REQUEST_ATOMIC || !s->gpu->config.l1d.present || !s->l1.ways || (s->gpu->config.lsu.skip_l1 && e->space != PTX_SPACE_LOCAL) ||
+           ptx_insn_has(e->insn, PTX_MOD_CG) || ptx_insn_has(e->insn, PTX_MOD_CV);
+}
+
+void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struct emu_event *e, int32_t pending, uint32_t load)
+{
+    (void)op;
+    const struct timing_config *c = &s->gpu->config;
+    struct mem_op *m = &s->queue[(s->queue_at + s->queue_n++) % LSU_DEPTH];
+    enum request_kind kind = kind_of(e);
+    struct lanes lanes = {.address = e->address, .mask = e->mask, .bytes = e->bytes};
+    m->warp = slot;
+    m->load = load;
+    m->kind = (uint8_t)kind;
+    m->class = (uint8_t)class_of(e);
+    m->pending = pending;
+    m->from = s->now + 1;
+    m->n = m->next = 0;
+    m->cycles = 1;
+    if (m->class == MEM_CLASS_SHARED) {
+        m->cycles = bank_cycles(&lanes);
+        s->stats.shared_conflict_cycles += m->cycles - 1;
+    } else if (m->class == MEM_CLASS_GLOBAL || m->class == MEM_CLASS_LOCAL) {
+        m->bypass = bypasses(s, e, kind);
+        bool sectors = coalesce_by_sectors(&s->gpu->coalescer, m->bypass);
+        if (m->class == MEM_CLASS_LOCAL)
+            m->n = coalesce_local(s, slot, e, sectors, m->at);
+        else
+            m->n = kind == REQUEST_ATOMIC ? coalesce_atomic(&s->gpu->coalescer, &lanes, sectors, m->at) : coalesce(&s->gpu->coalescer, &lanes, sectors, m->at);
+        s->stats.global_accesses[e->store] += m->n;
+        if (c->lsu.l1_model == TIMING_L1_WAVEFRONT) {
+            uint32_t quarters = wavefront_quarter_cycles(&lanes, c->lsu.l1_return_bytes) + s->lsu_quarters;
+            m->cycles = quarters / 4;
+            s->lsu_quarters = quarters % 4;
+        }
+    }
+    uint32_t left = m->n ? m->n : 1, seen = 0;
+    for (uint32_t i = 0; i < m->n; i++) {      /* a lane's access is performed once, though it may touch two segments */
+        m->at[i].lanes &= ~seen;
+        seen |= m->at[i].lanes;
+    }
+    s->loads[load].left = left;
+}
+
+/* ---- what comes out --------------------------------------------------------------------------------------------------------------------- */
+
+static void access_done(struct sm *s, uint32_t id, uint64_t cycle)
+{
+    struct load *l = &s->loads[id];
+    l->ready = cycle > l->ready ? cycle : l->ready;
+    if (--l->left == 0)
+        issue_load_done(s, id);
+}
+
+static bool port_room(const struct sm *s) { return s->in_network + s->out.n < s->gpu->config.noc.input_queue; }
+
+/* One packet a cycle of the interconnect. */
+static bool send(struct sm *s, const struct request *r, uint64_t ready)
+{
+    uint64_t slot = clock_convert(&s->gpu->clocks, CLOCK_CORE, CLOCK_ICNT, ready);
+    struct request *to = vec_add(&s->out);
+    if (!to)
+        return false;
+    slot = slot > s->port_from ? slot : s->port_from;
+    s->port_from = slot + 1;
+    *to = *r;
+    to->sm = s->number;
+    to->time = slot;
+    return true;
+}
+
+static struct request request_of(const struct mem_op *m, const struct access *a, uint32_t tag)
+{
+    return (struct request){.address = a->address, .tag = tag, .lanes = a->lanes, .pending = m->pending, .kind = m->kind, .source = SOURCE_DATA,
+                            .sectors = (uint8_t)(a->bytes / SECTOR_BYTES), .local = m->class == MEM_CLASS_LOCAL, .bytes = a->touched};
+}
+
+static bool send_access(struct sm *s, const struct mem_op *m, const struct access *a)
+{
+    if (!port_room(s)) {
+        s->stats.l1_fail[2]++;
+        return false;
+    }
+    struct request r = request_of(m, a, m->load);
+    return send(s, &r, s->now + s->gpu->config.lsu.l1_latency);
+}
+
+/* Writes what a dirty victim held. */
+static void write_back(struct sm *s, const struct cache_victim *v, uint64_t ready)
+{
+    for (unsigned i = 0; v->dirty && i < LINE_SECTORS; i++) {
+        if (!v->bytes.sector[i])
+            continue;
+        struct request r = {.address = v->line_address + i * SECTOR_BYTES, .tag = 0, .pending = -1, .kind = REQUEST_WRITE, .source = SOURCE_DATA, .sectors = 1};
+        r.bytes.sector[i] = v->bytes.sector[i];
+        send(s, &r, ready);
+    }
+}
+
+static uint64_t atom_of(const struct sm *s, uint64_t address)
+{
+    return address & ~(uint64_t)(s->l1.spec.sectored ? SECTOR_BYTES - 1 : s->l1.spec.line_bytes - 1);
+}
+
+/* False: it must try again. */
+static bool load_access(struct sm *s, const struct mem_op *m, const struct access *a)
+{
+    uint64_t hit_at = s->now + s->gpu->config.lsu.l1_latency, atom = atom_of(s, a->address);
+    enum cache_result r = cache_probe(&s->l1, a->address, &a->touched, false, NULL);
+    struct cache_victim v = {.dirty = false};
+    if (r == CACHE_HIT) {
+        cache_read(&s->l1, a->address, &a->touched, &v);
+        s->stats.l1_hit[0]++;
+        access_done(s, m->load, hit_at);
+        return true;
+    }
+    enum mshr_result k = mshr_check(&s->l1_mshr, atom);
+    if (k == MSHR_ENTRIES_FULL || k == MSHR_MERGE_FULL) {
+        s->stats.l1_fail[1]++;
+        return false;
+    }
+    if (k == MSHR_MERGED) {
+        mshr_add(&s->l1_mshr, atom, m->load);
+        s->stats.l1_merged[0]++;
+        return true;
+    }
+    if (!port_room(s)) {
+        s->stats.l1_fail[2]++;
+        return false;
+    }
+    r = cache_read(&s->l1, a->address, &a->touched, &v);
+    if (r == CACHE_RESERVATION_FAIL) {
+        s->stats.l1_fail[0]++;
+        return false;
+    }
+    write_back(s, &v, hit_at);
+    mshr_add(&s->l1_mshr, atom, m->load);
+    struct request q = request_of(m, a, TAG_FILL);
+    q.address = atom;
+    q.sectors = (uint8_t)(s->l1.spec.sectored ? 1 : s->l1.spec.line_bytes / SECTOR_BYTES);
+    s->stats.l1_miss[0]++;
+    return send(s, &q, hit_at);
+}
+
+static bool store_access(struct sm *s, const struct mem_op *m, const struct access *a)
+{
+    const struct cache_spec *spec = &s->l1.spec;
+    bool local = m->class == MEM_CLASS_LOCAL;
+    bool keeps = spec->write == CACHE_WRITE_BACK || (spec->write == CACHE_LOCAL_BACK && local);
+    struct cache_victim v = {.dirty = false};
+    enum cache_result r = CACHE_MISS;
+    if (keeps) {
+        if (!port_room(s)) {
+            s->stats.l1_fail[2]++;
+            return false;
+        }
+        r = cache_write(&s->l1, a->address, &a->touched, true, &v);
+        if (r == CACHE_RESERVATION_FAIL || r == CACHE_HIT_RESERVED) {
+            s->stats.l1_fail[0]++;
+            return false;
+        }
+        write_back(s, &v, s->now);
+        s->stats.l1_hit[1] += r == CACHE_HIT;
+        s->stats.l1_miss[1] += r != CACHE_HIT;
+        access_done(s, m->load, s->now + 1);
+        return true;
+    }
+    if (!port_room(s)) {
+        s->stats.l1_fail[2]++;
+        return false;
+    }
+    if (spec->write == CACHE_WRITE_THROUGH && spec->write_alloc != CACHE_NO_ALLOCATE)
+        r = cache_write(&s->l1, a->address, &a->touched, false, &v);
+    else if (spec->write == CACHE_WRITE_THROUGH)
+        r = cache_update(&s->l1, a->address, &a->touched, false);
+    else
+        cache_evict(&s->l1, a->address);
+    write_back(s, &v, s->now);
+    s->stats.l1_hit[1] += r == CACHE_HIT;
+    s->stats.l1_miss[1] += r != CACHE_HIT;
+    struct request q = request_of(m, a, m->load);
+    return send(s, &q, s->now + s->gpu->config.lsu.l1_latency);
+}
+
+static bool one_access(struct sm *s, struct mem_op *m)
+{
+    const struct access *a = &m->at[m->next];
+    bool store = m->kind == REQUEST_WRITE;
+    bool done = m->bypass ? send_access(s, m, a) : store ? store_access(s, m, a) : load_access(s, m, a);
+    if (done) {
+        s->stats.l1_access[store] += !m->bypass;
+        m->next++;
+    }
+    return done;
+}
+
+static uint32_t bank_of(const struct timing_config *c, uint64_t address)
+{
+    static const enum set_hash hashes[] = {SET_LINEAR, SET_XOR, SET_IPOLY, SET_FERMI};
+    return hash_set(hashes[c->lsu.l1_bank_hash], address / c->lsu.l1_bank_bytes, c->lsu.l1_banks);
+}
+
+/* As many accesses as have banks of their own, in order. */
+static void banked(struct sm *s, struct mem_op *m)
+{
+    uint64_t busy = 0;
+    for (uint32_t i = 0; i < s->gpu->config.lsu.l1_banks && m->next < m->n; i++) {
+        uint64_t bank = 1ull << bank_of(&s->gpu->config, m->at[m->next].address);
+        if (busy & bank || !one_access(s, m))
+            break;
+        busy |= bank;
+    }
+    s->lsu_from = s->now + 1;
+}
+
+/* All at once, and then the unit is busy for as long as the rule says. */
+static void wavefront(struct sm *s, struct mem_op *m)
+{
+    while (m->next < m->n)
+        if (!one_access(s, m)) {
+            s->lsu_from = s->now + 1;
+            return;
+        }
+    s->lsu_from = s->now + (m->cycles ? m->cycles : 1);
+}
+
+static void pop(struct sm *s)
+{
+    s->queue_at = (s->queue_at + 1) % LSU_DEPTH;
+    s->queue_n--;
+    lsu_wake_waiters(s);
+}
+
+void lsu_cycle(struct sm *s)
+{
+    const struct timing_config *c = &s->gpu->config;
+    struct mem_op *m = &s->queue[s->queue_at];
+    if (!s->queue_n || s->lsu_from > s->now || m->from > s->now)
+        return;
+    if (m->n == 0) {                           /* shared memory, constants */
+        uint32_t latency = m->class == MEM_CLASS_SHARED ? c->smem.latency : CONSTANT_CYCLES;
+        s->lsu_from = s->now + m->cycles;
+        uint32_t load = m->load, cycles = m->cycles;
+        pop(s);
+        access_done(s, load, s->now + latency - 1 + cycles - 1);
+        return;
+    }
+    if (c->lsu.l1_model == TIMING_L1_WAVEFRONT)
+        wavefront(s, m);
+    else
+        banked(s, m);
+    if (m->next == m->n)
+        pop(s);
+}
+
+uint64_t lsu_next(const struct sm *s)
+{
+    if (!s->queue_n)
+        return NEVER;
+    uint64_t from = s->queue[s->queue_at].from;
+    from = from > s->lsu_from ? from : s->lsu_from;
+    return from > s->now ? from : s->now;
+}
+
+/* ---- replies ------------------------------------------------------------------------------------------------------------------------------ */
+
+struct fill { struct sm *s; };
+static void wake_load(void *user, uint64_t load) { access_done(user, (uint32_t)load, ((struct sm *)user)->now + 1); }
+
+void lsu_reply(struct sm *s, const struct reply *r)
+{
+    if (r->tag != TAG_FILL) {
+        if (r->tag)                            /* 0: the write-back of a victim, which nobody waits for */
+            access_done(s, r->tag, s->now + 1);
+        return;
+    }
+    struct cache_victim v;
+    cache_fill(&s->l1, r->address, &v);
+    write_back(s, &v, s->now);
+    mshr_fill(&s->l1_mshr, atom_of(s, r->address), wake_load, s);
+}

@@ -1,0 +1,273 @@
+/* What the files of the model share and nobody else sees: messages, SMs, memory channels, the GPU.
+ *
+ *     gpu.c          windows, CTA dispatch, host threads            code.c        what the model needs to know of a PTX instruction
+ *     sm.c           an SM's cycles: wake-ups, replies, CTAs        channel.c     L2 slices in front of a DRAM channel
+ *     issue.c        schedulers, scoreboard, units                  dram.c        the channel
+ *     lsu.c          loads, stores, shared memory, L1               cache.c mshr.c coalesce.c addrmap.c hash.c   parts
+ *     scheduler/     warp scheduling policies                       replacement/ dram_order/   policies
+ *
+ * An SM or channel is run by one host thread at a time. SMs write requests into queues of their own, which channels read in the next half window, and the other
+ * way round; there is no other traffic between them. */
+#ifndef HEDDLE_TIMING_MODEL_H
+#define HEDDLE_TIMING_MODEL_H
+#include "ptx/ptx.h"
+#include "runtime/base/vec.h"
+#include "timing/addrmap.h"
+#include "timing/cache.h"
+#include "timing/clock.h"
+#include "timing/coalesce.h"
+#include "timing/code.h"
+#include "timing/dram.h"
+#include "timing/mshr.h"
+#include "timing/timing.h"
+
+enum { MAX_WARPS = 64, MAX_SCHEDULERS = 8, NEVER_SOON = 512 };
+enum { BRANCH_CYCLES = 2, CONSTANT_CYCLES = 8 };                    /* issue to the next instruction of the warp when it may have branched */
+#define NEVER UINT64_MAX
+/* A new last element, or NULL: no host memory. */
+#define vec_add(v) (vec_grow_((void **)&(v)->at, &(v)->cap, (v)->n, sizeof *(v)->at) ? &(v)->at[(v)->n++] : NULL)
+
+/* gpu.c */
+struct cache_spec cache_spec_of(const struct timing_cache *c);
+
+/* ---- messages --------------------------------------------------------------------------------------------------------------------- */
+
+enum request_kind { REQUEST_READ, REQUEST_WRITE, REQUEST_ATOMIC, REQUEST_STRONG_READ, REQUEST_STRONG_WRITE };
+enum request_source { SOURCE_DATA, SOURCE_INSTRUCTION, SOURCE_CONSTANT, SOURCE_TEXTURE };
+
+struct request {
+    uint64_t time;                             /* interconnect cycle at which it is at the SM's port; then at the slice's */
+    uint64_t address;                          /* of a sector, or of the first of several */
+    uint32_t sm, tag;                          /* tag comes back with the reply: a load, a store's warp .. */
+    uint32_t lanes;                            /* atomic and strong ones: which lanes' accesses it stands for */
+    int32_t pending;                           /* atomic and strong ones: index in the SM's table; -1: nothing is to be performed */
+    uint8_t kind, source;
+    uint8_t sectors;                           /* how many 32-byte sectors from address on; one reply answers them all */
+    bool local;                                /* local memory, for statistics */
+    struct line_mask bytes;                    /* written bytes, relative to the 128-byte line */
+};
+
+struct reply {
+    uint64_t time;                             /* interconnect cycle at which it left the slice */
+    uint64_t address;                          /* of the sector */
+    uint32_t sm, tag;
+    uint8_t kind, source;
+    uint32_t slice, serial;                    /* order of replies of one time */
+};
+
+/* ---- an SM ------------------------------------------------------------------------------------------------------------------------ */
+
+enum warp_wait { WAIT_NONE /* in the ready set or the wheel */, WAIT_REGISTER /* a load */, WAIT_BLOCKED /* barrier, other lanes */, WAIT_FENCE, WAIT_DRAIN /* ended */ };
+
+enum { IN_FLIGHT = 48 };                       /* registers of a warp that are on their way */
+struct in_flight { uint32_t reg; bool held /* a pending operation will still read it */; uint64_t ready; uint32_t load; };
+
+struct warp_slot {
+    struct block *block;                       /* NULL: free */
+    uint32_t number;                           /* in the CTA */
+    uint8_t wait;                              /* enum warp_wait */
+    bool peeked;                               /* code and insn are the next instruction */
+    const struct timing_code *code;
+    uint32_t insn, lanes;
+    uint32_t micro;                            /* machine instructions of it that were issued already */
+    uint64_t age;                              /* order of start; least is oldest */
+    uint64_t from;                             /* not before this cycle: fetch, chains of machine instructions */
+    uint32_t loads, stores;                    /* accesses under way */
+    int32_t patience;                          /* emu_warp_issue's */
+    struct in_flight flight[IN_FLIGHT]; uint32_t n_flight;
+};
+
+struct block {                                 /* a resident CTA */
+    struct emu_cta *cta;                       /* NULL: free */
+    struct kernel *kernel;
+    uint64_t warps;                            /* its slots */
+    uint64_t thread_insns, warp_insns;
+    uint32_t live;                             /* warps that have not ended and drained */
+};
+
+/* The accesses of one instruction that are not back yet. */
+struct load { uint32_t warp, left, next_free; uint64_t ready; bool is_store; int32_t pending; };
+enum { TAG_FILL = UINT32_MAX };                /* a reply for whoever waits in the L1's MSHR */
+
+enum mem_class { MEM_CLASS_GLOBAL, MEM_CLASS_LOCAL, MEM_CLASS_SHARED, MEM_CLASS_CONST, MEM_CLASS_PARAM, MEM_CLASS_TEXTURE };
+struct mem_op {                                /* an instruction in the load/store unit */
+    uint32_t warp, load;
+    uint8_t kind;                              /* enum request_kind */
+    uint8_t class;
+    bool bypass;                               /* L1 is not asked */
+    int32_t pending;
+    uint64_t from;                             /* not before */
+    uint32_t cycles;                           /* shared memory, or the throughput rule: how long it holds the unit */
+    uint32_t n, next;                          /* accesses; how many are done */
+    struct access at[MAX_ACCESSES];
+};
+enum { LSU_DEPTH = 4 };
+
+struct ended_cta { struct kernel *kernel; uint64_t cycle, thread_insns, warp_insns; };
+
+struct unit_pool { uint32_t n, per_scheduler; uint64_t free_from[64]; };
+
+struct scheduler {
+    const struct scheduler_policy *policy;
+    uint64_t owned;                            /* slots: w mod n */
+    uint64_t active;                           /* two_level: the active set */
+    uint32_t limit;                            /* two_level, limited: warps */
+    int last;                                  /* slot that issued last, -1: none */
+};
+
+struct sm_stats {
+    uint64_t cycles, warp_insns, thread_insns, machine_insns, issue_slots, ctas;
+    uint64_t l1_access[2], l1_hit[2], l1_miss[2], l1_merged[2], l1_fail[3];    /* [load, store]; [line, mshr entry or merge, miss queue] */
+    uint64_t shared_conflict_cycles, global_accesses[2], resident_warp_cycles;
+    uint64_t stall_empty, stall_data, stall_unit, stall_memory;
+};
+
+struct sm {
+    struct timing_gpu *gpu;
+    uint32_t number;
+    uint64_t now;                              /* next cycle to be simulated */
+    bool more_ctas;                            /* some kernel has CTAs left: stop when one would fit */
+    bool resume;                               /* `now` was simulated already: go on with the next cycle */
+    bool wants_cta;                            /* stopped at `now`: could take a CTA */
+    struct emu_worker *worker;                 /* of the host thread that runs it */
+
+    struct warp_slot warps[MAX_WARPS];
+    uint64_t free_slots, ready;                /* sets of slots */
+    uint64_t wheel[NEVER_SOON]; uint64_t wheel_bits[NEVER_SOON / 64];     /* slots to look at again, by cycle */
+    struct block blocks[MAX_WARPS];
+    uint32_t n_blocks, threads, regs, shared_bytes;     /* in use */
+    uint64_t next_age, cta_from;               /* cta_from: one CTA a cycle */
+
+    struct scheduler schedulers[MAX_SCHEDULERS];
+    struct unit_pool units[UNIT_KINDS];
+    uint64_t bank_from[64];                    /* register banks */
+    uint64_t result_bus[NEVER_SOON]; uint8_t result_bus_used[NEVER_SOON];
+
+    struct mem_op queue[LSU_DEPTH]; uint32_t queue_at, queue_n;
+    uint64_t lsu_from;                         /* the unit is free */
+    uint32_t lsu_quarters;                     /* of a cycle that the throughput rule has not charged yet */
+    uint64_t lsu_waiters;                      /* slots that found the unit full */
+    struct load *loads; uint32_t n_loads, free_load;
+    struct emu_pending *pending; uint32_t n_pending; uint32_t *free_pending; uint32_t n_free_pending;
+    struct cache l1; struct mshr l1_mshr;
+    uint64_t port_from;                        /* interconnect cycle at which the port is free */
+    uint32_t in_network;                       /* packets not taken by their slice yet: known at window ends */
+    VEC(struct request) out;                   /* of this window */
+    VEC(struct reply) inbox; size_t inbox_at;  /* sorted by time */
+
+    VEC(struct ended_cta) ended;               /* in this window */
+    struct emu_fault fault; bool faulted;
+    struct sm_stats stats;
+};
+
+struct scheduler_policy {
+    const char *name;
+    /* The slot to try first among candidates (not empty, all owned by s); -1: none of them may. */
+    int (*pick)(struct scheduler *s, uint64_t candidates, const struct warp_slot *warps);
+    /* The slot waits for something long: memory, a barrier. May be NULL. */
+    void (*stalled)(struct scheduler *s, int slot, const struct warp_slot *warps);
+};
+extern const struct scheduler_policy scheduler_lrr, scheduler_gto, scheduler_oldest, scheduler_two_level, scheduler_limited;
+int scheduler_oldest_of(uint64_t candidates, const struct warp_slot *warps);
+
+/* sm.c */
+enum status sm_create(struct sm *s, struct timing_gpu *g, uint32_t number, struct error *err) MUST_CHECK;
+void sm_destroy(struct sm *s);
+bool sm_fits(const struct sm *s, const struct kernel *k);
+void sm_prepare(struct sm *s, uint32_t l1_ways);       /* before the first CTA of a kernel: the carve-out */
+enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error *err) MUST_CHECK;     /* a CTA starts at s->now */
+void sm_run(struct sm *s, uint64_t until);     /* to `until`, or to the cycle at which it wants a CTA */
+void sm_advance(struct sm *s, uint64_t until); /* to the next cycle with something to do */
+bool sm_idle(const struct sm *s);              /* no CTA, nothing under way */
+void sm_wake_at(struct sm *s, uint32_t slot, uint64_t cycle);
+void sm_block_wake(struct sm *s, const struct block *b, uint64_t cycle);     /* its warps that wait for others look again */
+void sm_fault(struct sm *s);                   /* the worker's fault ends the run */
+void sm_drained(struct sm *s, uint32_t slot);  /* an access ended: the warp may be done, or its fence open */
+/* issue.c */
+void issue_evaluate(struct sm *s, uint32_t slot);       /* when can the next instruction of the slot go? */
+void issue_cycle(struct sm *s);
+void issue_load_done(struct sm *s, uint32_t load);      /* all accesses of the instruction are back */
+/* lsu.c */
+enum status lsu_create(struct sm *s, struct error *err) MUST_CHECK;
+void lsu_destroy(struct sm *s);
+bool lsu_room(const struct sm *s);
+void lsu_wake_waiters(struct sm *s);           /* there is room again */
+/* Takes the access that emu just described. strong: pending is an index of s->pending. */
+void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struct emu_event *e, int32_t pending, uint32_t load);
+void lsu_cycle(struct sm *s);
+uint64_t lsu_next(const struct sm *s);         /* cycle at which it has something to do; NEVER: nothing */
+void lsu_reply(struct sm *s, const struct reply *r);
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------------------- */
+
+struct slice_stats { uint64_t access[2], hit[2], miss[2], merged[2], fail[3], writebacks, atomics; };
+
+struct waiting { struct request r; uint64_t due; uint32_t group; };    /* one sector; due: L2 cycle; group: of the request it is part of */
+struct group { struct request r; uint32_t left, next_free; };
+struct ring { uint64_t *at; uint32_t room, first, n; };
+struct slice {
+    uint32_t number;
+    struct cache l2; struct mshr mshr;
+    VEC(struct request) arrivals; size_t arrivals_at;      /* sorted by time: not there yet */
+    struct request_list { uint32_t first, last; } *by_sm;  /* there, waiting for a grant */
+    struct request_node { struct request r; uint32_t next; } *nodes; uint32_t n_nodes, free_node;
+    uint64_t *present;                         /* bit s: by_sm[s] is not empty */
+    uint32_t grant;                            /* iSLIP: the SM asked first */
+    uint32_t n_waiting;
+    struct waiting *rop; uint32_t rop_room, rop_at, rop_n;     /* ring: delay in front of the slice */
+    struct group *groups; uint32_t n_groups, free_group;
+    uint64_t port_from;                        /* L2 cycle at which the data port is free */
+    struct ring to_dram;                       /* misses and write-backs: sector address | write */
+    struct ring from_dram;                     /* sector addresses */
+    uint64_t out_from;                         /* interconnect cycle at which its port to the SMs is free */
+    uint32_t serial;
+    VEC(struct reply) out;                     /* of this half window */
+    struct slice_stats stats;
+};
+
+struct delayed { uint64_t due, address; bool write; };         /* due: L2 cycle */
+struct channel {
+    struct timing_gpu *gpu;
+    uint32_t number;
+    uint64_t now;                              /* L2 cycle */
+    struct slice *slices;
+    struct dram dram;
+    struct delayed *delay; uint32_t delay_room, delay_at, delay_n;     /* ring: dram.latency */
+    uint32_t turn;                             /* slice asked first */
+    uint32_t *granted;                         /* packets taken in this half window, by SM */
+    struct emu_worker *worker;                 /* of the host thread that runs it: performs atomics */
+};
+enum status channel_create(struct channel *c, struct timing_gpu *g, uint32_t number, struct error *err) MUST_CHECK;
+void channel_destroy(struct channel *c);
+void channel_arrive(struct channel *c, const struct request *r, uint32_t slice);    /* before channel_run, in (SM, time) order */
+void channel_run(struct channel *c, uint64_t until_core_cycle);
+bool channel_idle(const struct channel *c);
+
+/* ---- the GPU -------------------------------------------------------------------------------------------------------------------------- */
+
+struct kernel {
+    struct kernel *next;
+    struct timing_kernel_spec spec;
+    uint64_t visible;                          /* first cycle at which a CTA may start */
+    uint64_t n_ctas, next_cta, ended_ctas;     /* ended: summed at window ends */
+    uint32_t per_sm, shared_limit;             /* CTAs of an SM; its shared memory as the carve-out has it */
+    uint64_t started, ended;                   /* ended: cycle of its last CTA's end */
+    uint64_t thread_insns, warp_insns;
+};
+
+struct timing_gpu {
+    struct timing_config config;
+    struct clocks clocks;
+    struct addrmap map;
+    struct coalescer coalescer;
+    uint64_t now, window, until;               /* core cycles; until: the end of the present window */
+    struct sm **stopped;                       /* room for sorting */
+    struct sm *sms; uint32_t n_sms;
+    struct channel *channels; uint32_t n_channels, n_slices;
+    struct kernel *kernels, *ended;            /* resident, in order of start; ended ones to be taken */
+    struct code_table codes;
+    struct team *team;                         /* host threads */
+    struct emu_fault fault; bool faulted;
+};
+
+#endif

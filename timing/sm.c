@@ -1,0 +1,249 @@
+/* An SM's time: it wakes at cycles at which something can change, and sleeps over the others. */
+#include "timing/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making ------------------------------------------------------------------------------------------------------------------------------- */
+
+static const struct scheduler_policy *policy_of(int policy)
+{
+    static const struct scheduler_policy *const policies[] = {
+        [TIMING_LRR] = &scheduler_lrr, [TIMING_GTO] = &scheduler_gto, [TIMING_OLDEST] = &scheduler_oldest, [TIMING_RRR] = &scheduler_lrr,
+        [TIMING_TWO_LEVEL] = &scheduler_two_level, [TIMING_LIMITED] = &scheduler_limited};
+    return policies[policy];
+}
+
+static void pool_set(struct sm *s, enum unit_kind kind, uint32_t n)
+{
+    const struct timing_config *c = &s->gpu->config;
+    struct unit_pool *p = &s->units[kind];
+    p->n = n < 64 ? n : 64;
+    p->per_scheduler = c->issue.sub_cores && n >= c->issue.schedulers ? p->n / c->issue.schedulers : 0;
+}
+
+enum status sm_create(struct sm *s, struct timing_gpu *g, uint32_t number, struct error *err)
+{
+    const struct timing_config *c = &g->config;
+    s->gpu = g;
+    s->number = number;
+    s->free_slots = c->derived.warps_per_sm >= 64 ? UINT64_MAX : (1ull << c->derived.warps_per_sm) - 1;
+    for (uint32_t i = 0; i < c->issue.schedulers; i++) {
+        s->schedulers[i] = (struct scheduler){.policy = policy_of(c->issue.policy), .last = -1,
+                                              .limit = c->issue.policy == TIMING_TWO_LEVEL ? c->issue.active_warps : c->issue.limit};
+        for (uint32_t w = i; w < MAX_WARPS; w += c->issue.schedulers)
+            s->schedulers[i].owned |= 1ull << w;
+    }
+    pool_set(s, UNIT_INT, c->units.integer);
+    pool_set(s, UNIT_SP, c->units.sp);
+    pool_set(s, UNIT_DP, c->units.dp);
+    pool_set(s, UNIT_SFU, c->units.sfu ? c->units.sfu : c->units.sp);
+    pool_set(s, UNIT_TENSOR, c->units.tensor);
+    s->units[UNIT_MEM] = (struct unit_pool){.n = 1};
+    return lsu_create(s, err);
+}
+
+void sm_destroy(struct sm *s)
+{
+    for (uint32_t i = 0; i < MAX_WARPS; i++)
+        if (s->blocks[i].cta)
+            emu_cta_free(s->blocks[i].cta, s->worker);
+    lsu_destroy(s);
+    vec_free(&s->out);
+    vec_free(&s->inbox);
+}
+
+/* ---- CTAs ----------------------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t warps_of(const struct kernel *k) { return (k->spec.threads + WARP_LANES - 1) / WARP_LANES; }
+
+bool sm_fits(const struct sm *s, const struct kernel *k)
+{
+    const struct timing_config *c = &s->gpu->config;
+    uint32_t warps = warps_of(k), threads = warps * WARP_LANES, regs = threads * ((k->spec.regs + 3) & ~3u);
+    if (s->now < s->cta_from || s->n_blocks >= (s->n_blocks ? c->sm.ctas : 1) || (uint32_t)__builtin_popcountll(s->free_slots) < warps)
+        return false;
+    for (uint32_t i = 0; i < MAX_WARPS && s->n_blocks; i++)
+        if (s->blocks[i].cta && s->blocks[i].kernel != k && !c->sm.share_kernels)
+            return false;
+    return s->n_blocks < k->per_sm && s->threads + threads <= c->sm.threads && s->regs + regs <= c->sm.registers &&
+           s->shared_bytes + k->spec.shared_bytes + c->smem.reserved <= k->shared_limit;
+}
+
+enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error *err)
+{
+    const struct timing_config *c = &s->gpu->config;
+    uint32_t at = 0, warps = warps_of(k);
+    while (s->blocks[at].cta)
+        at++;
+    struct block *b = &s->blocks[at];
+    *b = (struct block){.kernel = k, .live = warps};
+    enum status st = emu_cta_start(&b->cta, k->spec.grid, s->worker, index, s->number, err);
+    if (st != ST_OK)
+        return st;
+    s->n_blocks++;
+    s->threads += warps * WARP_LANES;
+    s->regs += warps * WARP_LANES * ((k->spec.regs + 3) & ~3u);
+    s->shared_bytes += k->spec.shared_bytes + c->smem.reserved;
+    s->cta_from = s->now + 1;
+    s->stats.ctas++;
+    for (uint32_t i = 0; i < warps; i++) {
+        uint32_t slot = (uint32_t)__builtin_ctzll(s->free_slots);
+        s->free_slots &= s->free_slots - 1;
+        b->warps |= 1ull << slot;
+        s->warps[slot] = (struct warp_slot){.block = b, .number = i, .age = s->next_age++, .code = NULL};
+        sm_wake_at(s, slot, s->now + 1);
+    }
+    return ST_OK;
+}
+
+void sm_prepare(struct sm *s, uint32_t l1_ways)
+{
+    if (s->l1.tags && s->l1.ways != l1_ways)
+        cache_set_ways(&s->l1, l1_ways);
+}
+
+static void block_end(struct sm *s, struct block *b)
+{
+    struct kernel *k = b->kernel;
+    uint32_t warps = warps_of(k);
+    emu_cta_free(b->cta, s->worker);
+    s->free_slots |= b->warps;
+    s->n_blocks--;
+    s->threads -= warps * WARP_LANES;
+    s->regs -= warps * WARP_LANES * ((k->spec.regs + 3) & ~3u);
+    s->shared_bytes -= k->spec.shared_bytes + s->gpu->config.smem.reserved;
+    for (uint64_t m = b->warps; m; m &= m - 1)
+        s->warps[__builtin_ctzll(m)].block = NULL;
+    struct ended_cta *e = vec_add(&s->ended);
+    if (e)
+        *e = (struct ended_cta){k, s->now + 1, b->thread_insns, b->warp_insns};
+    b->cta = NULL;
+    s->wants_cta = s->more_ctas;
+    if (!s->n_blocks && s->gpu->config.sm.flush_l1)
+        cache_invalidate(&s->l1);
+}
+
+void sm_drained(struct sm *s, uint32_t slot)
+{
+    struct warp_slot *w = &s->warps[slot];
+    if (w->wait != WAIT_DRAIN || w->loads || w->stores)
+        return;
+    struct block *b = w->block;
+    w->wait = WAIT_NONE;
+    s->ready &= ~(1ull << slot);
+    if (--b->live == 0)
+        block_end(s, b);
+}
+
+void sm_block_wake(struct sm *s, const struct block *b, uint64_t cycle)
+{
+    for (uint64_t m = b->warps; m; m &= m - 1) {
+        uint32_t slot = (uint32_t)__builtin_ctzll(m);
+        if (s->warps[slot].wait == WAIT_BLOCKED)
+            sm_wake_at(s, slot, cycle);
+    }
+}
+
+void sm_fault(struct sm *s)
+{
+    if (!s->faulted) {
+        s->faulted = true;
+        s->fault = *emu_worker_fault(s->worker);
+    }
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------------------------------------------- */
+
+void sm_wake_at(struct sm *s, uint32_t slot, uint64_t cycle)
+{
+    if (cycle <= s->now)
+        cycle = s->now + 1;
+    if (cycle - s->now >= NEVER_SOON)
+        cycle = s->now + NEVER_SOON - 1;       /* looks again then */
+    uint32_t at = cycle % NEVER_SOON;
+    s->wheel[at] |= 1ull << slot;
+    s->wheel_bits[at / 64] |= 1ull << at % 64;
+}
+
+/* The next cycle after now with wake-ups; NEVER: none. */
+static uint64_t wheel_next(const struct sm *s)
+{
+    uint32_t from = (uint32_t)((s->now + 1) % NEVER_SOON);
+    for (uint32_t k = 0; k <= NEVER_SOON / 64; k++) {
+        uint32_t word = (from / 64 + k) % (NEVER_SOON / 64);
+        uint64_t bits = s->wheel_bits[word];
+        if (k == 0)
+            bits &= UINT64_MAX << from % 64;
+        if (k == NEVER_SOON / 64)
+            bits &= ~(UINT64_MAX << from % 64);
+        if (bits) {
+            uint32_t at = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            return s->now + 1 + (at + NEVER_SOON - from) % NEVER_SOON;
+        }
+    }
+    return NEVER;
+}
+
+static void wake(struct sm *s)
+{
+    uint32_t at = s->now % NEVER_SOON;
+    if (!(s->wheel_bits[at / 64] >> at % 64 & 1))
+        return;
+    uint64_t slots = s->wheel[at];
+    s->wheel[at] = 0;
+    s->wheel_bits[at / 64] &= ~(1ull << at % 64);
+    for (; slots; slots &= slots - 1) {
+        uint32_t slot = (uint32_t)__builtin_ctzll(slots);
+        if (s->warps[slot].wait != WAIT_DRAIN)
+            issue_evaluate(s, slot);
+    }
+}
+
+static uint64_t inbox_next(const struct sm *s)
+{
+    if (s->inbox_at >= s->inbox.n)
+        return NEVER;
+    uint64_t t = clock_convert(&s->gpu->clocks, CLOCK_ICNT, CLOCK_CORE, s->inbox.at[s->inbox_at].time);
+    return t > s->now ? t : s->now;
+}
+
+/* One reply a cycle. */
+static void receive(struct sm *s)
+{
+    if (inbox_next(s) == s->now)
+        lsu_reply(s, &s->inbox.at[s->inbox_at++]);
+}
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+void sm_run(struct sm *s, uint64_t until)
+{
+    while (s->now < until && !s->faulted) {
+        receive(s);
+        wake(s);
+        if (lsu_next(s) == s->now)
+            lsu_cycle(s);
+        if (s->ready)
+            issue_cycle(s);
+        if (s->wants_cta && s->more_ctas)
+            return;                            /* at `now`, which is simulated already: goes on with the next */
+        sm_advance(s, until);
+    }
+}
+
+void sm_advance(struct sm *s, uint64_t until)
+{
+    uint64_t next = s->ready ? s->now + 1 : wheel_next(s);
+    uint64_t lsu = lsu_next(s), in = inbox_next(s);
+    next = least(next, lsu > s->now ? lsu : s->now + 1);
+    next = least(next, in > s->now ? in : s->now + 1);
+    next = least(next, until);
+    if (s->n_blocks) {
+        s->stats.cycles += next - s->now;
+        s->stats.resident_warp_cycles += (next - s->now) * (s->threads / WARP_LANES);
+    }
+    s->now = next;
+}
+
+bool sm_idle(const struct sm *s) { return !s->n_blocks && s->inbox_at >= s->inbox.n && !s->queue_n; }

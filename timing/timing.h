@@ -1,0 +1,53 @@
+/* timing: the simulated GPU in cycles.
+ *
+ * Its user (runtime/sim.c) makes a GPU from a configuration, hands it kernels, and lets it run:
+ *
+ *     timing_gpu_create -> timing_kernel_start ... -> timing_gpu_run until a kernel ended -> timing_kernel_take
+ *
+ * timing decides when things happen; emu decides what. It computes no value that a program can see but the clock.
+ *
+ * Inside, SMs advance by windows of some hundred cycles, then L2 slices and DRAM advance by the same window, in turn; messages carry their time. SMs are
+ * spread over host threads, and so are memory channels. Nothing depends on how: cycles and statistics are the same for any number of threads.
+ *
+ * Units: core cycles unless a name says otherwise. One thread at a time may use a GPU; it has helper threads of its own. */
+#ifndef HEDDLE_TIMING_H
+#define HEDDLE_TIMING_H
+#include "emu/emu.h"
+#include "timing/config.h"
+
+struct timing_gpu;
+
+/* threads: host threads to use, at least 1. The configuration is copied. */
+enum status timing_gpu_create(struct timing_gpu **out, const struct timing_config *config, unsigned threads, struct error *err) MUST_CHECK;
+void timing_gpu_free(struct timing_gpu *g);
+uint64_t timing_gpu_cycle(const struct timing_gpu *g);      /* how far it has run */
+
+struct timing_kernel_spec {
+    struct emu_grid *grid;                     /* the caller's; must live until the kernel was taken */
+    const char *name;
+    uint32_t grid_dim[3], block_dim[3];
+    uint32_t threads;                          /* per CTA */
+    uint32_t regs;                             /* per thread */
+    uint32_t shared_bytes;                     /* per CTA, static and dynamic */
+    uint64_t ready_cycle;                      /* the launch is there; its CTAs start after the launch latency */
+    void *user;
+};
+/* How many CTAs of it one SM holds at once; 0: it can never start. */
+uint32_t timing_ctas_per_sm(const struct timing_gpu *g, const struct timing_kernel_spec *spec);
+enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel_spec *spec, struct error *err) MUST_CHECK;
+
+enum timing_stop { TIMING_KERNEL_ENDED, TIMING_IDLE /* no kernel is resident */, TIMING_LIMIT /* `until` was reached */, TIMING_FAULT, TIMING_DEADLOCK };
+/* Runs until something of that happens. A fault or deadlock ends every resident kernel. */
+enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until);
+
+struct timing_kernel_result { void *user; uint64_t started, ended; uint64_t thread_insns, warp_insns, ctas; };
+/* A kernel that ended, oldest first; false: none. */
+bool timing_kernel_take(struct timing_gpu *g, struct timing_kernel_result *out);
+/* After TIMING_FAULT and TIMING_DEADLOCK: what happened. */
+const struct emu_fault *timing_fault(const struct timing_gpu *g);
+void timing_explain(const struct timing_gpu *g, char *buf, size_t n);
+
+/* What the host copied to the device is in L2 afterwards, when the configuration says so (mem.copy_fills_l2). No time passes. */
+void timing_copy_to_device(struct timing_gpu *g, uint64_t address, uint64_t bytes);
+
+#endif
