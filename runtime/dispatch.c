@@ -47,6 +47,7 @@ struct grid_run {
     uint64_t started_ns, spent_ns;
     uint64_t clock_from;                       /* device_clock when it began */
     atomic_uint_fast64_t thread_insns, warp_insns;
+    struct sim_launch sim;                     /* on the simulated GPU */
 };
 
 struct worker { struct emu_worker *emu; pthread_t thread; sem_t start; int number; bool runs; };
@@ -367,10 +368,9 @@ static enum status workspace(struct grid_run *r, struct emu_launch *l, struct er
     return ST_OK;
 }
 
-static uint64_t device_time(void *unused)
+static uint64_t device_time(void *context)
 {
-    (void)unused;
-    return now_ns();
+    return device_now_ns(((const struct rt_context *)context)->device);
 }
 
 static void run_fill(struct grid_run *r, const struct launch_op *o)
@@ -421,6 +421,8 @@ enum status grid_begin(struct op *op, struct error *err)
     enum status st = o->cooperative ? workspace(r, &l, err) : ST_OK;
     if (st == ST_OK)
         st = emu_grid_create(&r->grid, f->kernel, &l, err);
+    if (st == ST_OK && sim_on() && (st = sim_start(c->device, r->grid, o, &r->sim, err)) != ST_OK)
+        emu_grid_free(r->grid);
     if (st != ST_OK) {
         run_free(r);
         return st;
@@ -429,10 +431,27 @@ enum status grid_begin(struct op *op, struct error *err)
     return ST_OK;
 }
 
+/* A turn on the simulated GPU. */
+static enum slice sim_turn(struct grid_run *r, uint64_t from)
+{
+    enum slice end = sim_slice(r->context->device, &r->sim);
+    r->spent_ns += now_ns() - from;
+    if (end == SLICE_FAULT) {
+        r->fault = r->sim.fault;
+        log_error("%s", r->fault.report);
+    }
+    atomic_store(&r->thread_insns, r->sim.thread_insns);
+    atomic_store(&r->warp_insns, r->sim.warp_insns);
+    atomic_store(&r->done, r->sim.ctas);
+    return end;
+}
+
 enum slice grid_slice(struct op *op)
 {
     struct grid_run *r = op->u.launch.run;
     uint64_t from = now_ns();
+    if (sim_on())
+        return sim_turn(r, from);
     work(r, &workers[0]);
     helpers_join();
     r->spent_ns += now_ns() - from;
@@ -453,6 +472,7 @@ void grid_end(struct op *op)
     r->residents.n = 0;
     emu_grid_free(r->grid);
     device_clock += atomic_load(&r->warp_insns);
+    summary_cycles(r->sim.cycles);
     summary_kernel(&(struct emu_counters){.thread_insns = atomic_load(&r->thread_insns), .warp_insns = atomic_load(&r->warp_insns), .ctas = atomic_load(&r->done) * r->cluster_ctas}, r->spent_ns);
     run_free(r);
 }

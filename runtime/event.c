@@ -61,7 +61,7 @@ struct rt_context *rt_event_context(const struct rt_event *e) { return e->contex
 void record_happened(struct rt_event *e, uint64_t seq)
 {
     if (e->seq == seq)
-        e->time_ns = now_ns();
+        e->time_ns = device_now_ns(e->context->device);
 }
 
 enum status rt_event_record(struct rt_event *e, struct rt_stream *s)

@@ -32,6 +32,8 @@ struct device {
     struct rt_context *primary;                         /* the object always exists; active while retained > 0 */
     uint32_t primary_flags;
     unsigned retained;
+    struct timing_gpu *gpu;                             /* NULL: functional mode, or nothing was launched yet */
+    _Atomic uint64_t sim_ns;                            /* simulated time */
     uint64_t used_bytes, peak_bytes;                    /* under the.memory */
     struct rt_pool *default_pool, *current_pool;
 };
@@ -265,8 +267,23 @@ enum status grid_status(const struct op *op);           /* of a fault */
 void dispatch_stop(void);                               /* ends the helper workers */
 void dispatch_quit(void);                               /* grid_slice returns soon; any thread */
 
+/* ---- the simulated GPU (sim.c): simulation thread only, but for the clock ---- */
+
+struct sim_launch {                                     /* a kernel that the timing model runs */
+    bool done;
+    uint64_t cycles, thread_insns, warp_insns, ctas;
+    struct emu_fault fault;
+};
+bool sim_on(void);
+/* Hands a kernel to the device's timing model. regs, threads, shared_bytes: of one CTA, as timing.h has them. */
+enum status sim_start(struct device *d, struct emu_grid *grid, const struct launch_op *o, struct sim_launch *out, struct error *err) MUST_CHECK;
+enum slice sim_slice(struct device *d, struct sim_launch *l);      /* some thousand cycles, or to the end of a kernel */
+uint64_t device_now_ns(const struct device *d);         /* simulated time, or the host's */
+void sim_stop(void);
+
 /* ---- summary ---- */
 void summary_kernel(const struct emu_counters *c, uint64_t ns);     /* simulation thread */
+void summary_cycles(uint64_t cycles);                   /* of a kernel on the simulated GPU */
 void summary_progress(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns);
 void summary_print(void);
 

@@ -16,6 +16,7 @@ enum {
     KNOB_COUNT
 };
 
+enum knob_mode { KNOB_MODE_RUN, KNOB_MODE_SIM };                                     /* the words of `mode` */
 enum knob_log { KNOB_LOG_ERROR, KNOB_LOG_WARN, KNOB_LOG_INFO, KNOB_LOG_DEBUG };    /* the words of `log`, as enum log_level */
 
 /* A set of settings over the table, with its own storage. Large: static or on the heap. */

@@ -528,8 +528,10 @@ void streams_stop(void)
     pthread_mutex_unlock(&the.lock);
     if (join)
         pthread_join(thread, NULL);
-    if (!own)
+    if (!own) {
         dispatch_stop();
+        sim_stop();
+    }
     const struct rt_stream *t = ring;
     if (t)
         do {

@@ -270,7 +270,7 @@ enum status rt_occupancy_cluster_size(struct rt_function *f, size_t dynamic_shar
 
 /* ---- what happened --------------------------------------------------------------------------------------------------------------------------------- */
 
-struct rt_totals { uint64_t kernels, ctas, thread_insns, warp_insns; double kernel_ms; uint64_t memory_peak_bytes; };
+struct rt_totals { uint64_t cycles /* simulated */, kernels, ctas, thread_insns, warp_insns; double kernel_ms; uint64_t memory_peak_bytes; };
 void rt_totals(struct rt_totals *out);
 void rt_flush_output(void);                             /* device printf text so far to the process's stdout */
 

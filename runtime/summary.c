@@ -37,6 +37,13 @@ void summary_kernel(const struct emu_counters *c, uint64_t ns)
     pthread_mutex_unlock(&lock);
 }
 
+void summary_cycles(uint64_t cycles)
+{
+    pthread_mutex_lock(&lock);
+    totals.cycles += cycles;
+    pthread_mutex_unlock(&lock);
+}
+
 void summary_progress(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns)
 {
     if (!terminal())
@@ -126,6 +133,8 @@ void summary_print(void)
     line(&t, "kernels launched", (double)sum.kernels, "");
     if (sum.kernels) {
         scaled(&t, "thread instructions", (double)sum.thread_insns, 1000, counts);
+        if (sum.cycles)
+            line(&t, "cycles", (double)sum.cycles, "");
         times(&t, "time in kernels", sum.kernel_ms);
         if (sum.kernel_ms > 0)
             scaled(&t, "rate", (double)sum.thread_insns / sum.kernel_ms * 1000, 1000, rates);

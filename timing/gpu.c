@@ -99,6 +99,8 @@ void timing_gpu_free(struct timing_gpu *g)
     free(g);
 }
 
+const struct timing_config *timing_gpu_config(const struct timing_gpu *g) { return &g->config; }
+
 uint64_t timing_gpu_cycle(const struct timing_gpu *g) { return g->now; }
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------------------------------------------- */
@@ -404,7 +406,7 @@ static bool any_fault(struct timing_gpu *g)
 static bool stuck(const struct timing_gpu *g)
 {
     for (const struct kernel *k = g->kernels; k; k = k->next)
-        if (k->visible > g->now)
+        if (k->visible >= g->now)
             return false;
     for (uint32_t i = 0; i < g->n_sms; i++) {
         const struct sm *s = &g->sms[i];

@@ -21,6 +21,7 @@ struct timing_gpu;
 enum status timing_gpu_create(struct timing_gpu **out, const struct timing_config *config, unsigned threads, struct error *err) MUST_CHECK;
 void timing_gpu_free(struct timing_gpu *g);
 uint64_t timing_gpu_cycle(const struct timing_gpu *g);      /* how far it has run */
+const struct timing_config *timing_gpu_config(const struct timing_gpu *g);
 
 struct timing_kernel_spec {
     struct emu_grid *grid;                     /* the caller's; must live until the kernel was taken */

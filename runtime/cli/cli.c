@@ -10,6 +10,7 @@
 
 const struct verb cli_verbs[] = {
     {"run", verb_run, "[OPTIONS] PROGRAM [ARGS]", "run a CUDA program without a GPU (the verb may be left out)"},
+    {"sim", verb_sim, "[OPTIONS] PROGRAM [ARGS]", "run it on the simulated GPU: the same results, and the cycles they take"},
     {"info", verb_info, "PROGRAM", "what is inside: kernels, architectures, registers, and what would go wrong"},
     {"config", verb_config, "[--show]", "every setting with its value, unit and origin"},
     {"help", verb_help, "[TOPIC]", "this page, a verb, or a setting"},

@@ -230,3 +230,9 @@ int verb_run(struct cli *c, int argc, char **argv)
     target_close(&t);
     return child_pass_on(end.wait_status);
 }
+
+int verb_sim(struct cli *c, int argc, char **argv)
+{
+    (void)!settings_set(&c->knobs.settings, "mode", "sim", "heddle sim", NULL);
+    return verb_run(c, argc, argv);
+}

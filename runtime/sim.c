@@ -1,0 +1,91 @@
+/* The simulated GPU behind the stream manager: kernels go to the device's timing model instead of the functional dispatcher, and time is its time. */
+#include <stdio.h>
+
+#include "runtime/internal.h"
+#include "timing/timing.h"
+
+enum { SLICE_CYCLES = 20000 };
+
+bool sim_on(void) { return rt_knobs()->mode == KNOB_MODE_SIM; }
+
+uint64_t device_now_ns(const struct device *d) { return sim_on() ? atomic_load(&d->sim_ns) : now_ns(); }
+
+/* ./gpgpusim.config where there is one, else the part that --gpu names. */
+static enum status configuration(const char *gpu, struct timing_config *out, struct error *err)
+{
+    struct timing_settings *s = timing_settings_new();
+    if (!s)
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory for the configuration of the simulated GPU");
+    (void)timing_settings_part(s, gpu);        /* mistakes are gathered and told by the check */
+    enum status st = timing_settings_check(s, out, err);
+    for (size_t i = 0; i < timing_settings_notes(s); i++) {
+        bool is_error;
+        const char *note = timing_settings_note(s, i, &is_error);
+        if (!is_error)
+            log_warn("%s", note);
+    }
+    timing_settings_free(s);
+    return st;
+}
+
+static enum status gpu_ready(struct device *d, struct error *err)
+{
+    static struct timing_config config;        /* large */
+    if (d->gpu)
+        return ST_OK;
+    enum status st = configuration(rt_knobs()->gpu, &config, err);
+    return st == ST_OK ? timing_gpu_create(&d->gpu, &config, (unsigned)the.n_workers, err) : st;
+}
+
+enum status sim_start(struct device *d, struct emu_grid *grid, const struct launch_op *o, struct sim_launch *out, struct error *err)
+{
+    const struct rt_function *f = o->function;
+    *out = (struct sim_launch){.done = false};
+    enum status st = gpu_ready(d, err);
+    if (st != ST_OK)
+        return st;
+    struct timing_kernel_spec spec = {
+        .grid = grid, .name = rt_function_name(f), .threads = o->block[0] * o->block[1] * o->block[2], .regs = f->regs, .user = out,
+        .grid_dim = {o->grid[0], o->grid[1], o->grid[2]}, .block_dim = {o->block[0], o->block[1], o->block[2]},
+        .shared_bytes = f->facts.shared_bytes + o->dynamic_shared_bytes, .ready_cycle = timing_gpu_cycle(d->gpu)};
+    return timing_kernel_start(d->gpu, &spec, err);
+}
+
+static void take_ended(struct device *d)
+{
+    struct timing_kernel_result r;
+    while (timing_kernel_take(d->gpu, &r)) {
+        struct sim_launch *l = r.user;
+        l->done = true;
+        l->cycles = r.ended - r.started;
+        l->thread_insns = r.thread_insns;
+        l->warp_insns = r.warp_insns;
+        l->ctas = r.ctas;
+    }
+}
+
+enum slice sim_slice(struct device *d, struct sim_launch *l)
+{
+    enum timing_stop stop = l->done ? TIMING_IDLE : timing_gpu_run(d->gpu, timing_gpu_cycle(d->gpu) + SLICE_CYCLES);
+    take_ended(d);
+    atomic_store(&d->sim_ns, (uint64_t)((double)timing_gpu_cycle(d->gpu) * 1000.0 / timing_gpu_config(d->gpu)->clock.core));
+    if (stop == TIMING_FAULT)
+        l->fault = *timing_fault(d->gpu);
+    if (stop == TIMING_DEADLOCK) {
+        struct error e = {0};
+        char who[900];
+        timing_explain(d->gpu, who, sizeof who);
+        error_set(&e, ST_LAUNCH_FAILED, "deadlock on the simulated GPU: no warp can ever go on\n%s", who);
+        l->fault = (struct emu_fault){.status = ST_LAUNCH_FAILED};
+        snprintf(l->fault.report, sizeof l->fault.report, "%s", e.text);
+    }
+    return l->done ? SLICE_DONE : l->fault.status != ST_OK ? SLICE_FAULT : SLICE_AGAIN;
+}
+
+void sim_stop(void)
+{
+    for (int i = 0; i < the.n_devices; i++) {
+        timing_gpu_free(the.devices[i].gpu);
+        the.devices[i].gpu = NULL;
+    }
+}
