@@ -2,12 +2,29 @@
 
 #include "timing/hash.h"
 
-/* Gathers the bits of v that mask selects, lowest first. */
-static uint64_t gather(uint64_t v, uint64_t mask)
+/* Gathers the bits of v that the runs select, lowest first. */
+static uint64_t gather(uint64_t v, const struct bit_runs *runs)
 {
     uint64_t r = 0;
-    for (unsigned k = 0; mask; mask &= mask - 1, k++)
-        r |= (v >> __builtin_ctzll(mask) & 1) << k;
+    for (unsigned i = 0; i < runs->n; i++)
+        r |= (v & runs->at[i].mask) >> runs->at[i].shift;
+    return r;
+}
+
+static struct bit_runs runs_of(uint64_t mask)
+{
+    struct bit_runs r = {.n = 0};
+    unsigned below = 0;                        /* bits gathered so far */
+    while (mask && r.n < 16) {
+        unsigned first = (unsigned)__builtin_ctzll(mask);
+        uint64_t from = mask >> first;
+        unsigned length = ~from ? (unsigned)__builtin_ctzll(~from) : 64;
+        uint64_t run = (length == 64 ? ~0ull : (1ull << length) - 1) << first;
+        r.at[r.n].mask = run;
+        r.at[r.n++].shift = first - below;
+        below += length;
+        mask &= ~run;
+    }
     return r;
 }
 
@@ -46,7 +63,14 @@ enum status addrmap_create(struct addrmap *m, const struct timing_address_map *b
         m->column = spread(m->column, m->channel_at, m->channel_bits);
         m->burst = spread(m->burst, m->channel_at, m->channel_bits);
     }
-    m->squeeze = ~(m->channel | low_bits(m->bank, m->sub_bits));
+    m->squeeze = ~((m->gap ? 0 : m->channel) | low_bits(m->bank, m->sub_bits));
+    m->bank_runs = runs_of(m->bank);
+    m->row_runs = runs_of(m->row);
+    m->column_runs = runs_of(m->column);
+    m->burst_runs = runs_of(m->burst);
+    m->channel_runs = runs_of(m->channel);
+    m->squeeze_runs = runs_of(m->squeeze);
+    ipoly_init(&m->ipoly, log2_ceil((uint64_t)channels * slices_per_channel));
     return ST_OK;
 }
 
@@ -92,7 +116,7 @@ static uint32_t slice_of(const struct addrmap *m, uint64_t address, uint64_t res
         return (m->gap ? channel % m->channels : channel) * m->slices_per_channel + sub;
     case PARTITION_IPOLY:
     case PARTITION_IPOLY_MODULO:
-        return hash_ipoly(plain, upper, log2_ceil(n)) % n;
+        return ipoly_apply(&m->ipoly, (uint64_t)plain | upper << m->ipoly.k) % n;
     case PARTITION_RANDOM:
         return scramble(address >> 8, n);
     }
@@ -106,10 +130,10 @@ struct dram_place addrmap_place(const struct addrmap *m, uint64_t address)
     if (m->gap)
         rest = rest_of(m, address, &p.channel);
     else
-        p.channel = (uint32_t)gather(address, m->channel);
-    p.bank = (uint32_t)gather(rest, m->bank);
-    p.row = (uint32_t)gather(rest, m->row);
-    p.column = (uint32_t)(gather(rest, m->column) << __builtin_popcountll(m->burst) | gather(rest, m->burst));
+        p.channel = (uint32_t)gather(address, &m->channel_runs);
+    p.bank = (uint32_t)gather(rest, &m->bank_runs);
+    p.row = (uint32_t)gather(rest, &m->row_runs);
+    p.column = (uint32_t)(gather(rest, &m->column_runs) << __builtin_popcountll(m->burst) | gather(rest, &m->burst_runs));
     p.slice = slice_of(m, address, rest, p.channel, p.bank & (m->slices_per_channel - 1));
     p.channel = p.slice / m->slices_per_channel;
     return p;
@@ -119,12 +143,5 @@ uint64_t addrmap_local(const struct addrmap *m, uint64_t address)
 {
     uint32_t channel;
     uint64_t rest = m->gap ? rest_of(m, address, &channel) : address;
-    uint64_t keep = m->gap ? ~low_bits(m->bank, m->sub_bits) : m->squeeze;
-    /* All keeps but a few bits: shift what is above each dropped bit down, highest first. */
-    for (uint64_t drop = ~keep; drop;) {
-        unsigned bit = 63 - (unsigned)__builtin_clzll(drop);
-        rest = (rest & ((1ull << bit) - 1)) | (bit == 63 ? 0 : rest >> (bit + 1) << bit);
-        drop &= ~(1ull << bit);
-    }
-    return rest;
+    return gather(rest, &m->squeeze_runs);
 }

@@ -7,12 +7,14 @@
 
 #include "runtime/base/error.h"
 #include "timing/config.h"
+#include "timing/hash.h"
 
 /* -gpgpu_memory_partition_indexing; the numbers are the configuration language's. */
 enum partition_indexing { PARTITION_CONSECUTIVE = 0, PARTITION_XOR = 1, PARTITION_IPOLY = 2, PARTITION_NONE = 3, PARTITION_RANDOM = 4, PARTITION_IPOLY_MODULO = 6 };
 
 struct dram_place { uint32_t channel, slice /* global: channel * slices per channel + sub */, bank; uint32_t row, column; };
 
+struct bit_runs { unsigned n; struct { uint64_t mask; unsigned shift; } at[16]; };      /* a mask as runs of neighbouring bits */
 struct addrmap {
     uint32_t channels, slices_per_channel;
     enum partition_indexing indexing;
@@ -21,6 +23,8 @@ struct addrmap {
     unsigned channel_bits, sub_bits;
     uint64_t bank, row, column, burst, channel; /* bit masks of the (rest of the) address */
     uint64_t squeeze;                          /* bits that say neither channel nor slice */
+    struct bit_runs bank_runs, row_runs, column_runs, burst_runs, channel_runs, squeeze_runs;
+    struct ipoly ipoly;
 };
 
 enum status addrmap_create(struct addrmap *m, const struct timing_address_map *bits, uint32_t channels, uint32_t slices_per_channel, enum partition_indexing indexing, struct error *err) MUST_CHECK;

@@ -15,14 +15,40 @@ const struct replacement *replacement_find(const char *name)
     return NULL;
 }
 
+static void clear(struct cache *c)
+{
+    size_t n = (size_t)c->spec.sets * c->spec.ways;
+    memset(c->tags, 0, n * sizeof *c->tags);
+    memset(c->lines, 0, n * sizeof *c->lines);
+    memset(c->index, 0, ((size_t)c->index_mask + 1) * sizeof *c->index);
+    c->n_dirty = 0;
+    for (uint32_t set = 0; c->ways && set < c->spec.sets; set++) {
+        c->order[set] = (struct cache_order){0, (uint16_t)(c->ways - 1)};
+        for (uint32_t w = 0; w < c->ways; w++) {
+            struct cache_line *l = &c->lines[(size_t)set * c->spec.ways + w];
+            l->before = (uint16_t)(w - 1);
+            l->after = (uint16_t)(w + 1);
+        }
+    }
+}
+
 enum status cache_create(struct cache *c, const struct cache_spec *spec, struct error *err)
 {
-    size_t n = (size_t)spec->sets * spec->ways;
-    *c = (struct cache){.spec = *spec, .ways = spec->ways};
+    size_t n = (size_t)spec->sets * spec->ways, size = 4;
+    if (spec->ways > UINT16_MAX)
+        return error_set(err, ST_INVALID_VALUE, "a cache of %u ways: at most %d can be modelled", spec->ways, UINT16_MAX);
+    while (size < 2 * n)
+        size *= 2;
+    *c = (struct cache){.spec = *spec, .ways = spec->ways, .index_mask = (uint32_t)size - 1};
+    ipoly_init(&c->ipoly, log2_ceil(spec->sets));
     c->tags = calloc(n ? n : 1, sizeof *c->tags);
     c->lines = calloc(n ? n : 1, sizeof *c->lines);
-    if (c->tags && c->lines)
+    c->order = calloc(spec->sets ? spec->sets : 1, sizeof *c->order);
+    c->index = calloc(size, sizeof *c->index);
+    if (c->tags && c->lines && c->order && c->index) {
+        clear(c);
         return ST_OK;
+    }
     cache_destroy(c);
     return error_set(err, ST_OUT_OF_MEMORY, "no host memory for a cache of %zu lines", n);
 }
@@ -31,41 +57,113 @@ void cache_destroy(struct cache *c)
 {
     free(c->tags);
     free(c->lines);
-    c->tags = NULL;
-    c->lines = NULL;
+    free(c->order);
+    free(c->index);
+    *c = (struct cache){.ways = 0};
 }
 
 void cache_invalidate(struct cache *c)
 {
-    size_t n = (size_t)c->spec.sets * c->spec.ways;
-    memset(c->tags, 0, n * sizeof *c->tags);
-    memset(c->lines, 0, n * sizeof *c->lines);
-    c->n_dirty = 0;
+    if (c->tags)
+        clear(c);
 }
 
 void cache_set_ways(struct cache *c, uint32_t ways)
 {
-    cache_invalidate(c);
     c->ways = ways < c->spec.ways ? ways : c->spec.ways;
+    cache_invalidate(c);
 }
+
+/* ---- order ---- */
+
+static void unlink_way(struct cache *c, uint32_t set, uint32_t way)
+{
+    struct cache_line *lines = &c->lines[(size_t)set * c->spec.ways];
+    struct cache_order *o = &c->order[set];
+    uint16_t before = lines[way].before, after = lines[way].after;
+    if (o->first == way)
+        o->first = after;
+    else
+        lines[before].after = after;
+    if (o->last == way)
+        o->last = before;
+    else
+        lines[after].before = before;
+}
+
+void cache_to_back(struct cache *c, uint32_t set, uint32_t way)
+{
+    struct cache_line *lines = &c->lines[(size_t)set * c->spec.ways];
+    struct cache_order *o = &c->order[set];
+    if (o->last == way)
+        return;
+    unlink_way(c, set, way);
+    lines[way].before = o->last;
+    lines[o->last].after = (uint16_t)way;
+    o->last = (uint16_t)way;
+}
+
+void cache_to_front(struct cache *c, uint32_t set, uint32_t way)
+{
+    struct cache_line *lines = &c->lines[(size_t)set * c->spec.ways];
+    struct cache_order *o = &c->order[set];
+    if (o->first == way)
+        return;
+    unlink_way(c, set, way);
+    lines[way].after = o->first;
+    lines[o->first].before = (uint16_t)way;
+    o->first = (uint16_t)way;
+}
+
+/* ---- index ---- */
+
+static uint32_t home(const struct cache *c, uint64_t number) { return (uint32_t)(number * 0x9e3779b97f4a7c15u >> 32) & c->index_mask; }
+
+/* Place of the line, or SIZE_MAX. */
+static size_t find(const struct cache *c, uint64_t number)
+{
+    for (uint32_t i = home(c, number); c->index[i]; i = (i + 1) & c->index_mask)
+        if (c->tags[c->index[i] - 1] == number + 1)
+            return c->index[i] - 1;
+    return SIZE_MAX;
+}
+
+static void index_add(struct cache *c, uint64_t number, size_t place)
+{
+    uint32_t i = home(c, number);
+    while (c->index[i])
+        i = (i + 1) & c->index_mask;
+    c->index[i] = (uint32_t)place + 1;
+}
+
+/* Without tombstones: what follows in the run moves up. */
+static void index_remove(struct cache *c, uint64_t number, size_t place)
+{
+    uint32_t hole = home(c, number);
+    while (c->index[hole] != place + 1)
+        hole = (hole + 1) & c->index_mask;
+    for (uint32_t j = (hole + 1) & c->index_mask; c->index[j]; j = (j + 1) & c->index_mask) {
+        uint32_t want = home(c, c->tags[c->index[j] - 1] - 1);
+        if (((j - want) & c->index_mask) >= ((j - hole) & c->index_mask)) {
+            c->index[hole] = c->index[j];
+            hole = j;
+        }
+    }
+    c->index[hole] = 0;
+}
+
+/* ---- lines ---- */
 
 static unsigned sectors(const struct cache *c) { return c->spec.sectored ? LINE_SECTORS : 1; }
 static unsigned sector_of(const struct cache *c, uint64_t address) { return c->spec.sectored ? (unsigned)(address / SECTOR_BYTES) % LINE_SECTORS : 0; }
 
-static size_t set_at(const struct cache *c, uint64_t number)
+static uint32_t set_of(const struct cache *c, uint64_t number)
 {
     if (c->map)
         number = addrmap_local(c->map, number * c->spec.line_bytes) / c->spec.line_bytes;
-    return (size_t)hash_set(c->spec.set_hash, number, c->spec.sets) * c->spec.ways;
-}
-
-/* Index of the line, or SIZE_MAX. */
-static size_t find(const struct cache *c, size_t set, uint64_t number)
-{
-    for (uint32_t w = 0; w < c->ways; w++)
-        if (c->tags[set + w] == number + 1)
-            return set + w;
-    return SIZE_MAX;
+    if (c->spec.set_hash == SET_IPOLY)
+        return ipoly_apply(&c->ipoly, number) % c->spec.sets;
+    return hash_set(c->spec.set_hash, number, c->spec.sets);
 }
 
 static bool any_state(const struct cache *c, const struct cache_line *l, enum sector_state s)
@@ -99,36 +197,27 @@ static enum cache_result look(const struct cache *c, size_t at, unsigned s, cons
     return CACHE_SECTOR_MISS;
 }
 
-/* The way to replace: a free one, else the policy's among those without a reserved sector. SIZE_MAX: none. */
-static size_t victim_at(const struct cache *c, size_t set)
+/* The way to replace: the first in order that is free or may go. SIZE_MAX: none. */
+static size_t victim_at(const struct cache *c, uint32_t set)
 {
-    size_t best = SIZE_MAX;
-    uint64_t least = UINT64_MAX;
+    if (!c->ways)
+        return SIZE_MAX;
     bool dirty_ok = (uint64_t)c->n_dirty * 100 >= (uint64_t)c->spec.dirty_percent * c->spec.sets * c->ways;
-    for (size_t at = set; at < set + c->ways; at++) {
-        if (!c->tags[at])
-            return at;
-        const struct cache_line *l = &c->lines[at];
-        if (any_state(c, l, SECTOR_RESERVED) || (!dirty_ok && any_state(c, l, SECTOR_MODIFIED)))
-            continue;
-        uint64_t order = c->spec.replacement->order(l);
-        if (order < least) {
-            least = order;
-            best = at;
-        }
+    size_t base = (size_t)set * c->spec.ways;
+    for (uint32_t way = c->order[set].first;; way = c->lines[base + way].after) {
+        const struct cache_line *l = &c->lines[base + way];
+        if (!c->tags[base + way] || !(any_state(c, l, SECTOR_RESERVED) || (!dirty_ok && any_state(c, l, SECTOR_MODIFIED))))
+            return base + way;
+        if (way == c->order[set].last)
+            return SIZE_MAX;
     }
-    return best;
 }
 
-enum cache_result cache_probe(const struct cache *c, uint64_t address, const struct line_mask *bytes, bool write, uint32_t *way)
+enum cache_result cache_probe(const struct cache *c, uint64_t address, const struct line_mask *bytes, bool write)
 {
     uint64_t number = address / c->spec.line_bytes;
-    size_t set = set_at(c, number), at = find(c, set, number);
-    if (way)
-        *way = at == SIZE_MAX ? UINT32_MAX : (uint32_t)(at - set);
-    if (at != SIZE_MAX)
-        return look(c, at, sector_of(c, address), bytes, write);
-    return victim_at(c, set) == SIZE_MAX ? CACHE_RESERVATION_FAIL : CACHE_MISS;
+    size_t at = find(c, number);
+    return at == SIZE_MAX ? CACHE_MISS : look(c, at, sector_of(c, address), bytes, write);
 }
 
 static void drop(struct cache *c, size_t at, struct cache_victim *victim)
@@ -144,29 +233,37 @@ static void drop(struct cache *c, size_t at, struct cache_victim *victim)
                 victim->bytes.sector[i] = l->state[c->spec.sectored ? i : 0] == SECTOR_MODIFIED ? l->written[i] : 0;
         }
     }
+    index_remove(c, c->tags[at] - 1, at);
     c->tags[at] = 0;
-    *l = (struct cache_line){.touched = 0};
+    memset(l->state, 0, sizeof l->state);
+    memset(l->written, 0, sizeof l->written);
 }
 
 /* A place for a new line; SIZE_MAX: none. */
-static size_t allocate(struct cache *c, size_t set, uint64_t number, struct cache_victim *victim)
+static size_t allocate(struct cache *c, uint64_t number, struct cache_victim *victim)
 {
+    uint32_t set = set_of(c, number);
     size_t at = victim_at(c, set);
     if (at == SIZE_MAX)
         return at;
     if (c->tags[at])
         drop(c, at, victim);
     c->tags[at] = number + 1;
-    c->lines[at] = (struct cache_line){.filled = ++c->serial};
+    index_add(c, number, at);
+    c->spec.replacement->filled(c, set, (uint32_t)(at % c->spec.ways));
     return at;
 }
 
-static void touch(struct cache *c, size_t at) { c->lines[at].touched = ++c->serial; }
+static void touch(struct cache *c, size_t at)
+{
+    if (c->spec.replacement->touched)
+        c->spec.replacement->touched(c, (uint32_t)(at / c->spec.ways), (uint32_t)(at % c->spec.ways));
+}
 
 enum cache_result cache_read(struct cache *c, uint64_t address, const struct line_mask *bytes, struct cache_victim *victim)
 {
     uint64_t number = address / c->spec.line_bytes;
-    size_t set = set_at(c, number), at = find(c, set, number);
+    size_t at = find(c, number);
     unsigned s = sector_of(c, address);
     victim->dirty = false;
     if (at != SIZE_MAX) {
@@ -178,7 +275,7 @@ enum cache_result cache_read(struct cache *c, uint64_t address, const struct lin
     }
     if (c->spec.alloc == CACHE_ON_FILL)
         return CACHE_MISS;
-    at = allocate(c, set, number, victim);
+    at = allocate(c, number, victim);
     if (at == SIZE_MAX)
         return CACHE_RESERVATION_FAIL;
     c->lines[at].state[s] = SECTOR_RESERVED;
@@ -204,7 +301,7 @@ static void mark(struct cache *c, size_t at, unsigned s, const struct line_mask 
 enum cache_result cache_update(struct cache *c, uint64_t address, const struct line_mask *bytes, bool modify)
 {
     uint64_t number = address / c->spec.line_bytes;
-    size_t at = find(c, set_at(c, number), number);
+    size_t at = find(c, number);
     unsigned s = sector_of(c, address);
     if (at == SIZE_MAX || c->lines[at].state[s] == SECTOR_INVALID)
         return CACHE_MISS;
@@ -217,7 +314,7 @@ enum cache_result cache_update(struct cache *c, uint64_t address, const struct l
 enum cache_result cache_write(struct cache *c, uint64_t address, const struct line_mask *bytes, bool modify, struct cache_victim *victim)
 {
     uint64_t number = address / c->spec.line_bytes;
-    size_t set = set_at(c, number), at = find(c, set, number);
+    size_t at = find(c, number);
     unsigned s = sector_of(c, address);
     victim->dirty = false;
     enum cache_result r = CACHE_MISS;
@@ -226,7 +323,7 @@ enum cache_result cache_write(struct cache *c, uint64_t address, const struct li
         if (r == CACHE_HIT_RESERVED)
             return r;
     } else {
-        at = allocate(c, set, number, victim);
+        at = allocate(c, number, victim);
         if (at == SIZE_MAX)
             return CACHE_RESERVATION_FAIL;
     }
@@ -237,11 +334,11 @@ enum cache_result cache_write(struct cache *c, uint64_t address, const struct li
 void cache_fill(struct cache *c, uint64_t address, struct cache_victim *victim)
 {
     uint64_t number = address / c->spec.line_bytes;
-    size_t set = set_at(c, number), at = find(c, set, number);
+    size_t at = find(c, number);
     unsigned s = sector_of(c, address);
     victim->dirty = false;
     if (at == SIZE_MAX) {                      /* on fill, or invalidated meanwhile */
-        at = allocate(c, set, number, victim);
+        at = allocate(c, number, victim);
         if (at == SIZE_MAX)
             return;
         touch(c, at);
@@ -257,7 +354,7 @@ void cache_fill(struct cache *c, uint64_t address, struct cache_victim *victim)
 void cache_evict(struct cache *c, uint64_t address)
 {
     uint64_t number = address / c->spec.line_bytes;
-    size_t at = find(c, set_at(c, number), number);
+    size_t at = find(c, number);
     if (at == SIZE_MAX)
         return;
     struct cache_line *l = &c->lines[at];

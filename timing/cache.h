@@ -5,6 +5,7 @@
 #ifndef HEDDLE_TIMING_CACHE_H
 #define HEDDLE_TIMING_CACHE_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/base/error.h"
@@ -33,7 +34,7 @@ enum sector_state { SECTOR_INVALID, SECTOR_RESERVED, SECTOR_VALID, SECTOR_MODIFI
 struct cache_line {
     uint8_t state[LINE_SECTORS];               /* enum sector_state; [0] alone when not sectored */
     uint32_t written[LINE_SECTORS];            /* bytes known by writes to a sector that was never fetched; all ones when it was */
-    uint64_t touched, filled;                  /* serial numbers of the last access and of the allocation; for replacement */
+    uint16_t before, after;                    /* neighbours in the set's replacement order: ways */
 };
 
 struct addrmap;
@@ -43,8 +44,10 @@ struct cache {
     uint32_t ways;                             /* in use; a carve-out may lower it: 0 = every access misses and nothing is kept */
     uint64_t *tags;                            /* sets x spec.ways; line number + 1, 0 = free */
     struct cache_line *lines;                  /* the same shape */
+    struct cache_order { uint16_t first, last; } *order;       /* by set: the way to go first, the way to go last; free ways are in front */
+    uint32_t *index; uint32_t index_mask;      /* open addressing over line numbers: place + 1, 0 = free */
+    struct ipoly ipoly;
     uint32_t n_dirty;                          /* lines with a modified sector */
-    uint64_t serial;                           /* one more with every access */
 };
 
 enum status cache_create(struct cache *c, const struct cache_spec *spec, struct error *err) MUST_CHECK;
@@ -60,8 +63,8 @@ struct line_mask { uint32_t sector[LINE_SECTORS]; };
 /* What a dirty victim writes back: one write for each sector with bytes. */
 struct cache_victim { bool dirty; uint64_t line_address; struct line_mask bytes; };
 
-/* Looks up the atom at `address`, changing nothing. */
-enum cache_result cache_probe(const struct cache *c, uint64_t address, const struct line_mask *bytes, bool write, uint32_t *way);
+/* Looks up the atom at `address`, changing nothing: HIT, HIT_RESERVED, SECTOR_MISS or MISS. */
+enum cache_result cache_probe(const struct cache *c, uint64_t address, const struct line_mask *bytes, bool write);
 
 /* A read. HIT touches the line. MISS and SECTOR_MISS reserve (CACHE_ON_MISS) or do nothing (CACHE_ON_FILL); RESERVATION_FAIL: every way is reserved. */
 enum cache_result cache_read(struct cache *c, uint64_t address, const struct line_mask *bytes, struct cache_victim *victim);
@@ -73,12 +76,15 @@ enum cache_result cache_update(struct cache *c, uint64_t address, const struct l
 void cache_fill(struct cache *c, uint64_t address, struct cache_victim *victim);
 void cache_evict(struct cache *c, uint64_t address);         /* drops the sector, dirty or not */
 
-/* Replacement: which way of a set goes. A policy is one file of timing/replacement/. */
+/* Replacement: the order in which the ways of a set go. A policy is one file of timing/replacement/, and says what an event does to a way's place: cache_to_back
+ * makes it the last to go, cache_to_front the first. A way whose line is being fetched, or is dirty and protected, is passed over. */
 struct replacement {
     const char *name;
-    /* order: the value by which ways are compared; the least goes first. */
-    uint64_t (*order)(const struct cache_line *l);
+    void (*filled)(struct cache *c, uint32_t set, uint32_t way);          /* a new line was put there */
+    void (*touched)(struct cache *c, uint32_t set, uint32_t way);         /* an access found it; NULL: means nothing */
 };
+void cache_to_back(struct cache *c, uint32_t set, uint32_t way);
+void cache_to_front(struct cache *c, uint32_t set, uint32_t way);
 extern const struct replacement replacement_lru, replacement_fifo;
 const struct replacement *replacement_find(const char *name);           /* NULL: no such policy */
 

@@ -306,7 +306,7 @@ static bool read_sector(struct channel *c, struct slice *l, const struct waiting
     static const struct line_mask whole = {{UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}};
     const struct line_mask *bytes = w->r.kind == REQUEST_ATOMIC || w->r.tag == TAG_FILL ? &whole : &w->r.bytes;
     struct cache_victim v;
-    if (cache_probe(&l->l2, w->r.address, bytes, false, NULL) != CACHE_HIT)
+    if (cache_probe(&l->l2, w->r.address, bytes, false) != CACHE_HIT)
         return miss(c, l, w, bytes);
     if (!out_room(c, l))
         return false;
@@ -367,7 +367,7 @@ static void access_slice(struct channel *c, struct slice *l)
 
 struct filled { struct channel *c; struct slice *l; uint64_t address; };
 
-static void wake_group(void *user, uint64_t group)
+static void wake_group(void *user, uint32_t group)
 {
     const struct filled *f = user;
     struct slice *l = f->l;
@@ -376,7 +376,7 @@ static void wake_group(void *user, uint64_t group)
         cache_update(&l->l2, f->address, &r.bytes, true);
     l->stats.atomics += r.kind == REQUEST_ATOMIC;
     perform(f->c, &r);
-    sector_done(f->c, l, (uint32_t)group);
+    sector_done(f->c, l, group);
 }
 
 /* One fill a cycle, before accesses. */

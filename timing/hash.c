@@ -21,6 +21,16 @@ uint32_t hash_ipoly(uint32_t index, uint64_t upper, unsigned k)
     return index & (top - 1);
 }
 
+void ipoly_init(struct ipoly *p, unsigned k)
+{
+    *p = (struct ipoly){.k = k};
+    for (unsigned bit = 0; bit < 64; bit++) {  /* what each bit of the number does */
+        uint32_t index = bit < k ? 1u << bit : hash_ipoly(0, 1ull << (bit - k), k);
+        for (unsigned b = 0; b < k; b++)
+            p->rows[b] |= (uint64_t)(index >> b & 1) << bit;
+    }
+}
+
 /* 32 sets: bits 7..11 of the address XOR bits 13, 14, 15, 17, 19; 64 sets: bit 12 on top. Line numbers begin at bit 7. */
 static uint32_t fermi(uint64_t line_number, uint32_t sets)
 {

@@ -9,6 +9,18 @@
  * tables that published results were made with. k <= 16; k = 0 gives 0. */
 uint32_t hash_ipoly(uint32_t index, uint64_t upper, unsigned k);
 
+/* The same, prepared: one mask of address bits for each bit of the index. */
+struct ipoly { unsigned k; uint64_t rows[16]; };
+void ipoly_init(struct ipoly *p, unsigned k);
+/* number: index and upper bits together, index lowest. */
+static inline uint32_t ipoly_apply(const struct ipoly *p, uint64_t number)
+{
+    uint32_t index = 0;
+    for (unsigned b = 0; b < p->k; b++)
+        index |= (uint32_t)__builtin_parityll(number & p->rows[b]) << b;
+    return index;
+}
+
 enum set_hash { SET_LINEAR, SET_XOR, SET_IPOLY, SET_FERMI };
 /* The set of a line. line_number = address / line bytes. Any number of sets: one that is no power of two takes the next power modulo. */
 uint32_t hash_set(enum set_hash h, uint64_t line_number, uint32_t sets);

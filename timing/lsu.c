@@ -202,7 +202,7 @@ static uint64_t atom_of(const struct sm *s, uint64_t address)
 static bool load_access(struct sm *s, const struct mem_op *m, const struct access *a)
 {
     uint64_t hit_at = s->now + s->gpu->config.lsu.l1_latency, atom = atom_of(s, a->address);
-    enum cache_result r = cache_probe(&s->l1, a->address, &a->touched, false, NULL);
+    enum cache_result r = cache_probe(&s->l1, a->address, &a->touched, false);
     struct cache_victim v = {.dirty = false};
     if (r == CACHE_HIT) {
         cache_read(&s->l1, a->address, &a->touched, &v);
@@ -360,8 +360,7 @@ uint64_t lsu_next(const struct sm *s)
 
 /* ---- replies ------------------------------------------------------------------------------------------------------------------------------ */
 
-struct fill { struct sm *s; };
-static void wake_load(void *user, uint64_t load) { access_done(user, (uint32_t)load, ((struct sm *)user)->now + 1); }
+static void wake_load(void *user, uint32_t load) { access_done(user, load, ((struct sm *)user)->now + 1); }
 
 void lsu_reply(struct sm *s, const struct reply *r)
 {

@@ -5,6 +5,8 @@
 enum status mshr_create(struct mshr *m, uint32_t entries, uint32_t merge, struct error *err)
 {
     uint32_t size = 4;
+    if (merge >= 1u << 12)                     /* the count has 13 bits */
+        merge = (1u << 12) - 1;
     while (size < entries * 2)
         size *= 2;
     uint32_t n = entries * merge;
@@ -28,42 +30,48 @@ void mshr_destroy(struct mshr *m)
     m->nodes = NULL;
 }
 
-static uint32_t home(const struct mshr *m, uint64_t atom) { return (uint32_t)((atom >> 5) * 0x9e3779b97f4a7c15u >> 40) & m->mask; }
+enum { COUNT_BITS = 13 };                      /* atoms are multiples of 32: with the shift by 8, so many low bits are free */
+static uint64_t key(uint64_t atom) { return atom << 8; }
+static uint32_t waiters(const struct mshr_entry *e) { return e->atom & ((1u << COUNT_BITS) - 1); }
+static uint64_t key_of(const struct mshr_entry *e) { return e->atom >> COUNT_BITS << COUNT_BITS; }
+
+static uint32_t home(const struct mshr *m, uint64_t k) { return (uint32_t)((k >> COUNT_BITS) * 0x9e3779b97f4a7c15u >> 40) & m->mask; }
 
 /* The entry of the atom, or the free place where it would go. */
 static struct mshr_entry *find(const struct mshr *m, uint64_t atom)
 {
-    uint32_t i = home(m, atom);
-    while (m->table[i].atom && m->table[i].atom != atom + 1)
+    uint32_t i = home(m, key(atom));
+    while (m->table[i].atom && key_of(&m->table[i]) != key(atom))
         i = (i + 1) & m->mask;
     return &m->table[i];
 }
 
-enum mshr_result mshr_check(const struct mshr *m, uint64_t atom)
+static enum mshr_result room(const struct mshr *m, const struct mshr_entry *e)
 {
-    const struct mshr_entry *e = find(m, atom);
     if (e->atom)
-        return e->n < m->merge ? MSHR_MERGED : MSHR_MERGE_FULL;
+        return waiters(e) < m->merge ? MSHR_MERGED : MSHR_MERGE_FULL;
     return m->used < m->entries ? MSHR_NEW : MSHR_ENTRIES_FULL;
 }
 
-enum mshr_result mshr_add(struct mshr *m, uint64_t atom, uint64_t request)
+enum mshr_result mshr_check(const struct mshr *m, uint64_t atom) { return room(m, find(m, atom)); }
+
+enum mshr_result mshr_add(struct mshr *m, uint64_t atom, uint32_t request)
 {
-    enum mshr_result r = mshr_check(m, atom);
+    struct mshr_entry *e = find(m, atom);
+    enum mshr_result r = room(m, e);
     if (r == MSHR_ENTRIES_FULL || r == MSHR_MERGE_FULL)
         return r;
-    struct mshr_entry *e = find(m, atom);
     uint32_t at = m->free_node;
     m->free_node = m->nodes[at].next;
     m->nodes[at] = (struct mshr_node){.request = request, .next = MSHR_NONE};
     if (r == MSHR_NEW) {
-        *e = (struct mshr_entry){.atom = atom + 1, .first = at};
+        *e = (struct mshr_entry){.atom = key(atom), .first = at};
         m->used++;
     } else {
         m->nodes[e->last].next = at;
     }
     e->last = at;
-    e->n++;
+    e->atom++;
     return r;
 }
 
@@ -72,7 +80,7 @@ static void remove_at(struct mshr *m, uint32_t i)
 {
     uint32_t hole = i;
     for (uint32_t j = (i + 1) & m->mask; m->table[j].atom; j = (j + 1) & m->mask) {
-        uint32_t want = home(m, m->table[j].atom - 1);
+        uint32_t want = home(m, key_of(&m->table[j]));
         if (((j - want) & m->mask) >= ((j - hole) & m->mask)) {
             m->table[hole] = m->table[j];
             hole = j;
@@ -82,7 +90,7 @@ static void remove_at(struct mshr *m, uint32_t i)
     m->used--;
 }
 
-bool mshr_fill(struct mshr *m, uint64_t atom, void (*fn)(void *user, uint64_t request), void *user)
+bool mshr_fill(struct mshr *m, uint64_t atom, void (*fn)(void *user, uint32_t request), void *user)
 {
     struct mshr_entry *e = find(m, atom);
     if (!e->atom)

@@ -7,8 +7,8 @@
 
 #include "runtime/base/error.h"
 
-struct mshr_entry { uint64_t atom; uint32_t first, last, n; };      /* atom + 1, 0 = free; waiters: indices into nodes */
-struct mshr_node { uint64_t request; uint32_t next; };
+struct mshr_entry { uint64_t atom; uint32_t first, last; };         /* atom << 8 | number of waiters: 0 = free; waiters: indices into nodes */
+struct mshr_node { uint32_t request, next; };
 struct mshr {
     uint32_t entries, merge;                   /* limits */
     uint32_t used;                             /* entries in use */
@@ -22,8 +22,8 @@ enum status mshr_create(struct mshr *m, uint32_t entries, uint32_t merge, struct
 void mshr_destroy(struct mshr *m);
 /* What mshr_add would answer. */
 enum mshr_result mshr_check(const struct mshr *m, uint64_t atom);
-enum mshr_result mshr_add(struct mshr *m, uint64_t atom, uint64_t request);
+enum mshr_result mshr_add(struct mshr *m, uint64_t atom, uint32_t request);
 /* The data is here: calls fn for each request in the order of their arrival and frees the entry. False: no such entry. */
-bool mshr_fill(struct mshr *m, uint64_t atom, void (*fn)(void *user, uint64_t request), void *user);
+bool mshr_fill(struct mshr *m, uint64_t atom, void (*fn)(void *user, uint32_t request), void *user);
 
 #endif
