@@ -70,7 +70,7 @@ struct mem_address decode_mem_address(struct decoder *d, const struct ptx_operan
     return a;
 }
 
-static bool is_strong(const struct ptx_insn *in)
+bool decode_is_strong(const struct ptx_insn *in)
 {
     return ptx_insn_has(in, PTX_MOD_VOLATILE) || ptx_insn_has(in, PTX_MOD_RELAXED) || ptx_insn_has(in, PTX_MOD_ACQUIRE) ||
            ptx_insn_has(in, PTX_MOD_RELEASE) || ptx_insn_has(in, PTX_MOD_MMIO);
@@ -131,7 +131,7 @@ static enum status access(struct decoder *d, const struct ptx_insn *in, bool sto
     if (store && a.read_only)
         return decode_unsupported(d, in, "constant and parameter memory cannot be stored to");
     data_rows(d, data, n, type, mem_row_bytes(kind), store, rows);
-    bool strong = is_strong(in);
+    bool strong = decode_is_strong(in);
     if (strong && a.space != MEM_LOCAL) {
         decode_says_can_wait(d);
         if (a.space != MEM_SHARED)             /* who shares it runs on one host thread */

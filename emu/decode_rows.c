@@ -42,11 +42,30 @@ static void scan_registers(struct decoder *d)
     for (; s.at < f->n_insns; s.at++) ptx_insn_regs(f, &f->insns[s.at], scan_reg, &s);
 }
 
+/* Accesses that a timing model performs late. */
+static bool is_late(const struct ptx_insn *in)
+{
+    bool access = in->op == PTX_OP_LD || in->op == PTX_OP_ST;
+    return in->op == PTX_OP_ATOM || in->op == PTX_OP_RED || (access && decode_is_strong(in));
+}
+
+static void pin(void *user, int32_t reg, bool write)
+{
+    (void)write;
+    ((struct decoder *)user)->regs[reg].pinned = true;
+}
+
+static void pin_registers(struct decoder *d)
+{
+    for (uint32_t i = 0; i < d->f->n_insns; i++)
+        if (is_late(&d->f->insns[i])) ptx_insn_regs(d->f, &d->f->insns[i], pin, d);
+}
+
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 static bool single(const struct decoder *d, const struct ptx_operand *o)
 {
-    return o->kind == PTX_OPERAND_REG && !o->component && d->regs[o->index].n_defs == 1 && d->regs[o->index].width;
+    return o->kind == PTX_OPERAND_REG && !o->component && d->regs[o->index].n_defs == 1 && d->regs[o->index].width && !d->regs[o->index].pinned;
 }
 
 static bool live_in(const struct ptx_liveness *live, uint32_t block, int32_t reg)
@@ -224,14 +243,14 @@ static enum status share_rows(struct decoder *d, struct error *err)
         for (uint32_t i = starts[at]; i; i = next_start[i - 1]) {
             struct reg_info *r = &d->regs[i - 1];
             unsigned p = pool_of(r->width);
-            r->row = depth[p] ? stack[p * (n + 1) + --depth[p]] : new_row(d, r->width);
+            r->row = depth[p] && !r->pinned ? stack[p * (n + 1) + --depth[p]] : new_row(d, r->width);
             live += r->width > 4 ? r->width / 4u : 1;
             if (live > d->k->n_regs) d->k->n_regs = live;
         }
         for (uint32_t i = ends[at]; i; i = next_end[i - 1]) {
             const struct reg_info *r = &d->regs[i - 1];
             unsigned p = pool_of(r->width);
-            if (!d->k->image->keep_rows) stack[p * (n + 1) + depth[p]++] = r->row;
+            if (!d->k->image->keep_rows && !r->pinned) stack[p * (n + 1) + depth[p]++] = r->row;
             live -= r->width > 4 ? r->width / 4u : 1;
         }
     }
@@ -345,6 +364,7 @@ enum status decode_rows(struct decoder *d, struct error *err)
     enum status st = ptx_liveness_build(&live, d->f, &d->cfg, &d->tmp, err);
     if (st) return st;
     scan_registers(d);
+    if (d->k->image->late) pin_registers(d);
     d->frame_end = 64;                         /* FRAME_TRUE */
     for (uint32_t i = 0; i < d->f->n_regs; i++)
         if (!d->regs[i].width) {

@@ -24,6 +24,7 @@ struct alias { uint8_t kind; int32_t reg; uint32_t row; struct const_desc k; };
 struct reg_info {
     uint32_t n_defs, n_uses, def_at;
     bool partial;                              /* some definition is guarded or writes a part */
+    bool pinned;                               /* an access that may be performed later uses it: a row of its own */
     uint8_t width;                             /* bytes per lane, 0 = predicate */
     uint32_t lo, hi;                           /* instructions between which the row is taken; lo > hi: never */
     uint32_t row;
@@ -44,6 +45,7 @@ struct emu_image {                             /* image.c, kernel.c */
     emu_place_fn place; void *place_user;      /* as emu_image_create got them */
     struct map body_variables;                 /* function << 32 | own variable -> address */
     struct map kernels;                        /* function number -> struct emu_kernel * */
+    bool late;                                 /* see emu_image_late */
     bool keep_copies, keep_rows;               /* see emu_image_tune */
     void *lock;
 };

@@ -71,6 +71,10 @@ bool emu_image_symbol(const struct emu_image *image, const char *name, uint64_t 
  * a row of its own. */
 void emu_image_tune(struct emu_image *image, bool keep_copies, bool keep_rows);
 
+/* For timing models, before the first emu_kernel_get: strong accesses will be performed later than they issue (emu_warp_issue), so that what they read and
+ * write must stay where it is. */
+void emu_image_late(struct emu_image *image);
+
 enum emu_policy { EMU_ITS, EMU_STACK };        /* divergence: independent thread scheduling, or the post-dominator stack */
 
 struct emu_kernel;

@@ -45,7 +45,7 @@ enum emu_result emu_warp_peek(struct emu_cta *cta, struct emu_worker *wk, uint32
 }
 
 /* Runs the records of one instruction. */
-static enum emu_result step(struct emu_cta *cta, struct ctx *c, uint32_t warp, int64_t budget, struct emu_event *out)
+static enum emu_result step(struct emu_cta *cta, struct ctx *c, uint32_t warp, int64_t budget, struct emu_event *out, const struct insn **first)
 {
     struct warp *w = &cta->warps[warp];
     *out = (struct emu_event){ 0 };
@@ -54,6 +54,7 @@ static enum emu_result step(struct emu_cta *cta, struct ctx *c, uint32_t warp, i
     const struct insn *in = w->next;
     const struct code *code = w->code;
     uint32_t ptx = in->ptx;
+    *first = in;
     c->event = out;
     c->budget = budget;
     out->function = code->function;
@@ -69,7 +70,8 @@ static enum emu_result step(struct emu_cta *cta, struct ctx *c, uint32_t warp, i
 
 enum emu_result emu_warp_step(struct emu_cta *cta, struct emu_worker *wk, uint32_t warp, struct emu_event *out)
 {
-    return step(cta, ctx_of(wk), warp, UNLIMITED, out);
+    const struct insn *first;
+    return step(cta, ctx_of(wk), warp, UNLIMITED, out, &first);
 }
 
 enum emu_result emu_warp_issue(struct emu_cta *cta, struct emu_worker *wk, uint32_t warp, uint64_t cycle, int32_t *patience, struct emu_event *out,
@@ -82,13 +84,14 @@ enum emu_result emu_warp_issue(struct emu_cta *cta, struct emu_worker *wk, uint3
     c->deferred = NULL;
     c->cycle = cycle;
     c->spun = true;                            /* whoever loops may be waiting for lanes in joins */
-    enum emu_result r = step(cta, c, warp, *patience, out);
+    const struct insn *first = NULL;
+    enum emu_result r = step(cta, c, warp, *patience, out, &first);
     *patience = (int32_t)c->budget;
     c->defer = false;
     c->cycle = 0;
     if (c->deferred) {
         const struct insn *in = c->deferred;
-        *pending = (struct emu_pending){ cta, in, w->frame, warp, out->mask };
+        *pending = (struct emu_pending){ cta, first, w->frame, warp, out->mask };    /* from its first record on: what they computed may be gone by then */
         uint32_t ptx = in->ptx;
         while (in->ptx == ptx) in++;
         w->next = in;

@@ -280,6 +280,8 @@ enum status module_make(struct rt_module **out, struct rt_context *c, struct cod
         module_free(m);
         return st;
     }
+    if (sim_on())
+        emu_image_late(m->image);
     m->next = c->modules;
     if (c->modules)
         c->modules->prev = m;

@@ -57,7 +57,7 @@ struct reply {
 
 /* ---- an SM ------------------------------------------------------------------------------------------------------------------------ */
 
-enum warp_wait { WAIT_NONE /* in the ready set or the wheel */, WAIT_REGISTER /* a load */, WAIT_BLOCKED /* barrier, other lanes */, WAIT_FENCE, WAIT_DRAIN /* ended */ };
+enum warp_wait { WAIT_NONE /* in the ready set or the wheel */, WAIT_REGISTER /* a load */, WAIT_BLOCKED /* barrier, other lanes */, WAIT_FENCE, WAIT_DRAIN /* ended, accesses left */, WAIT_ENDED };
 
 enum { IN_FLIGHT = 48 };                       /* registers of a warp that are on their way */
 struct in_flight { uint32_t reg; bool held /* a pending operation will still read it */; uint64_t ready; uint32_t load; };

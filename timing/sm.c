@@ -130,7 +130,7 @@ void sm_drained(struct sm *s, uint32_t slot)
     if (w->wait != WAIT_DRAIN || w->loads || w->stores)
         return;
     struct block *b = w->block;
-    w->wait = WAIT_NONE;
+    w->wait = WAIT_ENDED;
     s->ready &= ~(1ull << slot);
     if (--b->live == 0)
         block_end(s, b);
@@ -195,7 +195,7 @@ static void wake(struct sm *s)
     s->wheel_bits[at / 64] &= ~(1ull << at % 64);
     for (; slots; slots &= slots - 1) {
         uint32_t slot = (uint32_t)__builtin_ctzll(slots);
-        if (s->warps[slot].wait != WAIT_DRAIN)
+        if (s->warps[slot].wait < WAIT_DRAIN)
             issue_evaluate(s, slot);
     }
 }
