@@ -41,6 +41,8 @@ enum status sim_start(struct device *d, struct emu_grid *grid, const struct laun
 {
     const struct rt_function *f = o->function;
     *out = (struct sim_launch){.done = false};
+    if (o->cluster[0] * o->cluster[1] * o->cluster[2] > 1)
+        return error_set(err, ST_NOT_SUPPORTED, "%s: the simulated GPU does not run clusters of blocks yet; heddle run does", rt_function_name(f));
     enum status st = gpu_ready(d, err);
     if (st != ST_OK)
         return st;
