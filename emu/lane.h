@@ -4,7 +4,7 @@
  * level of the host's vector instructions. decode_lane.c picks rows for PTX instructions; nothing else needs this header. */
 #ifndef HEDDLE_EMU_LANE_H
 #define HEDDLE_EMU_LANE_H
-#include "emu/engine.h"
+#include "emu/record.h"
 
 /* Types of the rows: elements as in a frame, or a predicate's mask. */
 enum lane_type { LANE_TYPE_NONE, LANE_TYPE_U8, LANE_TYPE_S8, LANE_TYPE_U16, LANE_TYPE_S16, LANE_TYPE_U32, LANE_TYPE_S32, LANE_TYPE_U64,

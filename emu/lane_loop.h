@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "emu/engine.h"
+#include "emu/record.h"
 #include "emu/lane.h"
 
 #define LANE_PASTE2(a, b) a##_##b

@@ -1,7 +1,7 @@
 /* Handlers that move values without looking at them: isa_mov.c, used by the decoder. */
 #ifndef HEDDLE_EMU_MOV_H
 #define HEDDLE_EMU_MOV_H
-#include "emu/engine.h"
+#include "emu/record.h"
 
 struct handlers { handler full, masked; };
 
