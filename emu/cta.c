@@ -186,7 +186,14 @@ void emu_cta_free(struct emu_cta *cta, struct emu_worker *w)
 static void barrier_complete(struct emu_cta *cta, uint32_t id)
 {
     for (uint32_t i = 0; i < cta->n_warps; i++) {
-        struct warp_flow *f = cta->warps[i].flow;
+        struct warp *w = &cta->warps[i];
+        struct warp_flow *f = w->flow;
+        if (f->barrier == id + 1) {
+            f->barrier = 0;
+            sync_barrier_result(w->next, w->frame, w->mask, &cta->barriers[id]);
+            w->state = WARP_RUN;
+            w->next++;
+        }
         for (uint32_t k = 0; k < f->n; k++) {
             struct split *s = &f->waiting[k];
             if (s->state != SPLIT_BARRIER || s->sync_mask != id) continue;
@@ -206,6 +213,16 @@ bool cta_barrier_arrive(struct emu_cta *cta, uint32_t id, uint32_t count, uint32
     b->arrived += threads;
     if (count) b->need = count;
     return b->arrived >= (b->need ? b->need : cta->live_threads);
+}
+
+/* Most often no lane of the warp is anywhere else. Then the warp stays as it is. */
+const struct insn *cta_barrier_wait(const struct insn *in, struct warp *w, uint32_t id)
+{
+    if (w->flow->n || w->flow->join) return flow_block(w, in, SPLIT_BARRIER, id, false);
+    w->next = in;
+    w->flow->barrier = id + 1;
+    w->state = WARP_SWITCH;
+    return NULL;
 }
 
 void cta_barrier_finish(struct emu_cta *cta, uint32_t id) { barrier_complete(cta, id); }
@@ -296,7 +313,7 @@ enum emu_result cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t quan
             if (w->state == WARP_DONE) continue;
             live = true;
             if (quantum <= 0) return EMU_YIELD;
-            if (w->state == WARP_SWITCH && !flow_pick(w)) continue;
+            if (w->state == WARP_SWITCH && (w->flow->barrier || !flow_pick(w))) continue;
             ran = true;
             int64_t slice = quantum < SLICE ? quantum : SLICE;
             c->budget = slice;
@@ -346,9 +363,12 @@ static size_t explain_block(const struct emu_cta *cta, char *buf, size_t n)
 {
     size_t at = 0;
     for (uint32_t i = 0; i < cta->n_warps; i++) {
-        const struct warp_flow *f = cta->warps[i].flow;
-        for (uint32_t k = 0; k < f->n && at + 1 < n; k++) {
-            explain_split(&f->waiting[k], i, buf + at, n - at);
+        const struct warp *w = &cta->warps[i];
+        const struct warp_flow *f = w->flow;
+        struct split whole = { .next = w->next, .mask = w->mask, .sync_mask = f->barrier - 1, .state = SPLIT_BARRIER, .act = f->act };
+        bool waits = f->barrier != 0;
+        for (uint32_t k = 0; k < f->n + waits && at + 1 < n; k++) {
+            explain_split(k < f->n ? &f->waiting[k] : &whole, i, buf + at, n - at);
             at += strlen(buf + at);
         }
     }

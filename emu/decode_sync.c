@@ -504,7 +504,7 @@ static const struct insn *run_barrier(const struct insn *in, struct warp *w, str
         sync_barrier_result(in, w->frame, m, &cta->barriers[id]);
         cta_barrier_finish(cta, id);
     }
-    return done || in->extra == BAR_ARRIVE ? in + 1 : flow_block(w, in, SPLIT_BARRIER, id, false);
+    return done || in->extra == BAR_ARRIVE ? in + 1 : cta_barrier_wait(in, w, id);
 }
 
 static enum status decode_warp_barrier(struct decoder *d, const struct ptx_insn *in)

@@ -48,7 +48,9 @@ enum split_state { SPLIT_READY, SPLIT_JOIN /* waits in a join */, SPLIT_BARRIER 
 struct range_cache {                           /* last range an access site hit; lo = 1, hi = 0 when empty */
     uint64_t lo, hi;
     bool writable;
-    uint32_t last;                             /* low half of the last address, for looking ahead */
+    uint16_t leader;                           /* for looking ahead: 1 + number of the warp whose steps count, 0 = none yet; */
+    uint32_t last;                             /* low half of the last address it had here, */
+    int32_t step;                              /* and how far that was from the one before */
 };
 
 struct ctx {                                   /* one per worker */

@@ -350,6 +350,7 @@ void flow_reset(struct warp *w, const struct code *code, uint32_t mask)
 {
     struct warp_flow *f = w->flow;
     f->n = 0;
+    f->barrier = 0;
     f->act = &f->base;
     f->join = NULL;
     f->base.code = code;

@@ -41,6 +41,7 @@ struct warp_flow {
     struct split waiting[WARP_SIZE]; uint32_t n;   /* all but the running one; the last ready one runs next */
     struct join *join;                         /* of the running split */
     struct activation *act;
+    uint32_t barrier;                          /* not 0: all there is of the warp waits at the CTA barrier of this number - 1, at record w->next, and no split is made of it */
     struct join *free_joins;
     struct activation *free_acts;
     struct activation base;                    /* the kernel's own */
@@ -111,6 +112,7 @@ struct worker_clock { uint64_t read_at, readings, ahead; };   /* sreg.c: warp_in
 struct worker_clock *worker_clock(struct ctx *c);
 /* Counts threads in; true: the barrier is complete and all who wait at it are ready. count 0: all live threads. */
 bool cta_barrier_arrive(struct emu_cta *cta, uint32_t id, uint32_t count, uint32_t threads);
+const struct insn *cta_barrier_wait(const struct insn *in, struct warp *w, uint32_t id);   /* the running split waits at record in. Returns NULL */
 void cta_barrier_finish(struct emu_cta *cta, uint32_t id);
 void cta_barrier_check(struct emu_cta *cta);   /* after threads exited: completes barriers that wait for nobody else */
 

@@ -77,21 +77,24 @@ INLINE void spread_group(void *to, const void *from, unsigned kind)
 }
 
 /* Warps and loops walk through memory in equal steps, often too long or too many at a time for the host's own prefetching: the lines of a later
- * round are asked for. Returns how far away they are: two rounds when these are far apart, about a kilobyte when they are near, 0 for no step. A
- * wrong guess costs a little bandwidth. */
-INLINE int64_t look_ahead(const struct insn *in, struct ctx *c, uint64_t address)
+ * round are asked for. The warps of a block take turns, but all go the way of the one with the lowest number: its steps count. Returns how far away the
+ * lines are: two rounds when these are far apart, about a kilobyte when they are near, 0 for no step. A wrong guess costs a little bandwidth. */
+INLINE int64_t look_ahead(const struct insn *in, const struct warp *w, struct ctx *c, uint64_t address)
 {
-    enum { NEAR = 1024, FAR_ROUNDS = 2, NEAR_ROUNDS = 8 };
+    enum { NEAR = 512, FAR_ROUNDS = 2, NEAR_ROUNDS = 8 };
     struct range_cache *r = &c->sites[in->site];
-    int32_t step = (int32_t)((uint32_t)address - r->last);
-    r->last = (uint32_t)address;
-    return (int64_t)step * (step < -NEAR || step > NEAR ? FAR_ROUNDS : NEAR_ROUNDS);
+    if (w->number < r->leader || r->leader == 0) {
+        r->step = (int32_t)((uint32_t)address - r->last);
+        r->last = (uint32_t)address;
+        r->leader = (uint16_t)(w->number + 1);
+    }
+    return (int64_t)r->step * (r->step < -NEAR || r->step > NEAR ? FAR_ROUNDS : NEAR_ROUNDS);
 }
 
-INLINE void fetch_ahead(const struct insn *in, struct ctx *c, uint64_t address, unsigned bytes, bool store)
+INLINE void fetch_ahead(const struct insn *in, const struct warp *w, struct ctx *c, uint64_t address, unsigned bytes, bool store)
 {
     enum { LINE = 64 };
-    int64_t ahead = look_ahead(in, c, address);
+    int64_t ahead = look_ahead(in, w, c, address);
     const char *p = (const char *)(uintptr_t)(address + (uint64_t)ahead);
     for (unsigned at = 0; ahead && at < bytes; at += LINE)
         store ? __builtin_prefetch(p + at, 1) : __builtin_prefetch(p + at, 0);
@@ -109,7 +112,7 @@ INLINE bool move_groups(struct warp *w, struct ctx *c, const struct insn *in, co
             return false;
         at[g] = pointer(o, x, 0);
     }
-    int64_t ahead = space == MEM_GLOBAL && !store ? look_ahead(in, c, (uint64_t)(uintptr_t)at[0]) : 0;
+    int64_t ahead = space == MEM_GLOBAL && !store ? look_ahead(in, w, c, (uint64_t)(uintptr_t)at[0]) : 0;
     for (uint32_t g = 0; ahead && g < WARP_SIZE / SHAPE_GROUP; g++)
         __builtin_prefetch((const void *)((uintptr_t)at[g] + (uintptr_t)ahead));
     for (uint32_t g = 0; g < WARP_SIZE / SHAPE_GROUP; g++, r += SHAPE_GROUP * mem_row_bytes(kind)) {
@@ -166,7 +169,7 @@ INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct
         if (UNLIKELY(!holds(&o, first, (uint64_t)bytes * WARP_SIZE) || (first & (bytes - 1))))
             return mem_lanes(in, w, c);
         if (space == MEM_GLOBAL)
-            fetch_ahead(in, c, first, bytes * WARP_SIZE, store);
+            fetch_ahead(in, w, c, first, bytes * WARP_SIZE, store);
         if (store)
             put_dense(rows, pointer(&o, first, 0), kind, vec);
         else
@@ -285,7 +288,7 @@ INLINE const struct insn *run_known(const struct insn *in, struct warp *w, struc
         return mem_lanes(in, w, c);
     char *p = pointer(&o, lo, 0);
     if (space == MEM_GLOBAL && dense && s->whole)
-        fetch_ahead(in, c, lo, bytes * WARP_SIZE, store);
+        fetch_ahead(in, w, c, lo, bytes * WARP_SIZE, store);
     if (vec == 1 && dense) {
         move_known(s, p, row(w, in->d), kind, true, store);
     } else if (vec == 1) {
