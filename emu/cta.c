@@ -10,7 +10,9 @@
 #include "emu/cluster.h"
 #include "emu/flow.h"
 
-enum { SLICE = 8192 };                         /* warp instructions that a warp may run before the next one's turn */
+enum {
+    SLICE = 8192,                              /* warp instructions that a warp may run before the next one's turn */
+    WORKER_ALIGN = 128 };                      /* what one host thread counts lies on no line, nor in the pair of one, that another uses */
 
 struct emu_worker {
     struct ctx c;                              /* first: worker_clock finds the worker by it */
@@ -21,8 +23,10 @@ struct emu_worker {
 
 enum status emu_worker_create(struct emu_worker **out, struct error *err)
 {
-    *out = calloc(1, sizeof **out);
+    size_t bytes = (sizeof **out + WORKER_ALIGN - 1) / WORKER_ALIGN * WORKER_ALIGN;
+    *out = aligned_alloc(WORKER_ALIGN, bytes);
     if (!*out) return error_set(err, ST_OUT_OF_MEMORY, "the host has no memory left for a worker");
+    memset(*out, 0, bytes);
     return ST_OK;
 }
 

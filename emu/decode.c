@@ -567,6 +567,7 @@ enum status decode_function_body(struct emu_kernel *k, uint32_t number, const st
         if (!st) decode_walk(&d);
         if (!st) st = d.st;
         if (!st) decode_distances(&d);
+        if (!st) decode_fuse(&d);
         if (!st && !(*out = decode_seal(&d))) st = ST_OUT_OF_MEMORY;
         if (st) error_set(err, st, "%s: %s", d.f->name, out_of_memory);
         k->n_records += (uint32_t)d.out.n;

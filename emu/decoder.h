@@ -118,6 +118,8 @@ struct handlers convert_handlers(unsigned to, unsigned from, bool sign);
 enum status decode_prologue(struct decoder *d);            /* records before the first instruction */
 bool decode_is_parameter(const struct decoder *d, uint32_t own);       /* of a function that is no kernel, in the .param space */
 uint32_t decode_param_copy(struct decoder *d, uint32_t own);           /* a parameter with an address lies in local memory: its offset there */
+/* decode_fuse.c */
+void decode_fuse(struct decoder *d);           /* the records are final but for their handlers */
 /* decode_seal.c */
 const struct code *decode_seal(struct decoder *d);         /* NULL: no memory */
 /* cluster_barrier.c */

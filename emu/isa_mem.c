@@ -100,13 +100,15 @@ INLINE void fetch_ahead(const struct insn *in, const struct warp *w, struct ctx 
         store ? __builtin_prefetch(p + at, 1) : __builtin_prefetch(p + at, 0);
 }
 
-INLINE bool move_groups(struct warp *w, struct ctx *c, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned kind, bool store)
+/* known: the shape of all groups; SHAPE_ANY: each may have its own. */
+INLINE bool move_groups(struct warp *w, struct ctx *c, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned kind, bool store,
+                        enum shape known)
 {
     enum shape shape[WARP_SIZE / SHAPE_GROUP];
     char *at[WARP_SIZE / SHAPE_GROUP], *r = row(w, in->d);
     unsigned bytes = mem_kind_bytes(kind);
     for (uint32_t g = 0; g < WARP_SIZE / SHAPE_GROUP; g++) {
-        shape[g] = shape_of(w, in, form, bytes, g * SHAPE_GROUP, SHAPE_GROUP);
+        shape[g] = known ? known : shape_of(w, in, form, bytes, g * SHAPE_GROUP, SHAPE_GROUP);
         uint64_t x = address_of(w, in, space, form, g * SHAPE_GROUP);
         if (shape[g] == SHAPE_ANY || (x & (bytes - 1)) || !holds(o, x, shape[g] == SHAPE_DENSE ? (uint64_t)bytes * SHAPE_GROUP : bytes))
             return false;
@@ -117,7 +119,7 @@ INLINE bool move_groups(struct warp *w, struct ctx *c, const struct insn *in, co
         __builtin_prefetch((const void *)((uintptr_t)at[g] + (uintptr_t)ahead));
     for (uint32_t g = 0; g < WARP_SIZE / SHAPE_GROUP; g++, r += SHAPE_GROUP * mem_row_bytes(kind)) {
         if (store && shape[g] == SHAPE_SAME)
-            put(at[g], 0, r, SHAPE_GROUP - 1, kind);
+            put_element(at[g], 0, r, SHAPE_GROUP - 1, kind);
         else if (shape[g] == SHAPE_DENSE)
             copy_group(store ? at[g] : r, store ? r : at[g], kind);
         else
@@ -126,11 +128,21 @@ INLINE bool move_groups(struct warp *w, struct ctx *c, const struct insn *in, co
     return true;
 }
 
+/* Accesses that are moved by groups of lanes. */
+#define GROUPED(space, form, kind, vec) ((vec) == 1 && (kind) >= MEM_16 && (kind) <= MEM_64 && (space) != MEM_LOCAL && (form) != MEM_FIXED)
+
+INLINE const struct insn *run_groups(const struct insn *in, struct warp *w, struct ctx *c, bool dense, unsigned space, unsigned form, unsigned kind, bool store)
+{
+    struct window o = window_of(w, c, in, space, store);
+    bool done = dense ? move_groups(w, c, in, &o, space, form, kind, store, SHAPE_DENSE) : move_groups(w, c, in, &o, space, form, kind, store, SHAPE_SAME);
+    return done ? in + 1 : mem_lanes(in, w, c);
+}
+
 INLINE const struct insn *run_any(const struct insn *in, struct warp *w, struct ctx *c, unsigned space, unsigned form, unsigned kind, unsigned vec, bool store)
 {
     char *rows[4], *at[WARP_SIZE];
     struct window o = window_of(w, c, in, space, store);
-    if (vec == 1 && kind >= MEM_16 && kind <= MEM_64 && space != MEM_LOCAL && form != MEM_FIXED && move_groups(w, c, in, &o, space, form, kind, store))
+    if (GROUPED(space, form, kind, vec) && move_groups(w, c, in, &o, space, form, kind, store, SHAPE_ANY))
         return in + 1;
     if (UNLIKELY(!locate(w, in, &o, FULL_MASK, space, form, mem_kind_bytes(kind) * vec, at)))
         return mem_lanes(in, w, c);
@@ -154,14 +166,19 @@ INLINE void move_local(struct warp *w, char *const rows[4], uint64_t address, un
         get_lanes(rows, at, kind, vec);
 }
 
-INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct ctx *c, handler any, unsigned space, unsigned form, unsigned kind,
+typedef const struct insn *(*groups_handler)(const struct insn *in, struct warp *w, struct ctx *c, bool dense);
+
+INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct ctx *c, handler any, groups_handler groups, unsigned space, unsigned form, unsigned kind,
                                    unsigned vec, bool store)
 {
     unsigned bytes = mem_kind_bytes(kind) * vec;
     if (UNLIKELY(c->event != NULL))
         return mem_lanes(in, w, c);
     struct window o = window_of(w, c, in, space, store);
-    enum shape shape = shape_of(w, in, form, bytes, 0, WARP_SIZE);
+    bool whole = true;
+    enum shape shape = GROUPED(space, form, kind, vec) ? shape_of_groups(w, in, form, bytes, &whole) : shape_of(w, in, form, bytes, 0, WARP_SIZE);
+    if (shape != SHAPE_ANY && !whole)
+        return groups(in, w, c, shape == SHAPE_DENSE);
     uint64_t first = address_of(w, in, space, form, 0);
     char *rows[4];
     rows_of(w, in, vec, rows);
@@ -184,7 +201,7 @@ INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct
         move_local(w, rows, first, kind, vec, store);
     else if (store)                            /* the highest lane wins */
         for (unsigned v = 0; v < vec; v++)
-            put(pointer(&o, first, 0), v, rows[v], WARP_SIZE - 1, kind);
+            put_element(pointer(&o, first, 0), v, rows[v], WARP_SIZE - 1, kind);
     else
         get_same(rows, pointer(&o, first, 0), kind, vec);
     return in + 1;
@@ -254,7 +271,7 @@ INLINE void move_known(const struct mem_shape *s, char *p, char *r, unsigned kin
         if (dense)
             copy_group(store ? p + s->at[g] : r, store ? r : p + s->at[g], kind);
         else if (store)                        /* the highest lane wins */
-            put(p + s->at[g], 0, r, SHAPE_GROUP - 1, kind);
+            put_element(p + s->at[g], 0, r, SHAPE_GROUP - 1, kind);
         else
             spread_group(r, p + s->at[g], kind);
 }
@@ -269,7 +286,7 @@ INLINE void move_known_vector(char *const rows[4], char *p, unsigned kind, unsig
         get_same(rows, p, kind, vec);
     else
         for (unsigned v = 0; v < vec; v++)
-            put(p, v, rows[v], WARP_SIZE - 1, kind);
+            put_element(p, v, rows[v], WARP_SIZE - 1, kind);
 }
 
 INLINE const struct insn *run_known(const struct insn *in, struct warp *w, struct ctx *c, handler any, unsigned space, unsigned kind, unsigned vec,
@@ -330,9 +347,9 @@ INLINE const struct insn *run_masked(const struct insn *in, struct warp *w, stru
         uint32_t lane = (uint32_t)__builtin_ctz(m);
         for (unsigned v = 0; v < vec; v++)
             if (store)
-                put(at[lane], v, rows[v], lane, kind);
+                put_element(at[lane], v, rows[v], lane, kind);
             else
-                get(rows[v], lane, at[lane], v, kind);
+                get_element(rows[v], lane, at[lane], v, kind);
     }
     return in + 1;
 }
@@ -354,8 +371,10 @@ INLINE const struct insn *run_masked(const struct insn *in, struct warp *w, stru
 #define DEFINE(s, sp, f, k, v, lv)                                                                                       \
     static __attribute__((noinline)) const struct insn *any_##s##_##sp##_##f##_##k##_##v(ARGS)                           \
     { return run_any(in, w, c, sp, f, k, v, s); }                                                                        \
+    static __attribute__((noinline, unused)) const struct insn *groups_##s##_##sp##_##f##_##k##_##v(ARGS, bool dense)    \
+    { return run_groups(in, w, c, dense, sp, f, k, s); }                                                                 \
     static const struct insn *full_##s##_##sp##_##f##_##k##_##v(ARGS)                                                    \
-    { return run_full(in, w, c, any_##s##_##sp##_##f##_##k##_##v, sp, f, k, v, s); }                                     \
+    { return run_full(in, w, c, any_##s##_##sp##_##f##_##k##_##v, groups_##s##_##sp##_##f##_##k##_##v, sp, f, k, v, s); } \
     static const struct insn *masked_##s##_##sp##_##f##_##k##_##v(ARGS)                                                  \
     { return run_masked(in, w, c, full_##s##_##sp##_##f##_##k##_##v, sp, f, k, v, s); }
 ALL(DEFINE)

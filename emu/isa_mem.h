@@ -102,6 +102,49 @@ INLINE enum shape shape_of(const struct warp *w, const struct insn *in, unsigned
          : a[1] == a[0] && affine64(a, 0, n) ? SHAPE_SAME : SHAPE_ANY;
 }
 
+INLINE bool affine_groups64(const uint64_t *at, uint64_t step)
+{
+    v64 ramp, bad = { 0 };
+    for (int i = 0; i < N64; i++)
+        ramp[i] = (uint64_t)i;
+    ramp *= (uint32_t)step;
+    for (unsigned l = 0; l < WARP_SIZE; l += N64)
+        bad |= *(const v64 *)(const void *)(at + l) ^ (ramp + (at[l / SHAPE_GROUP * SHAPE_GROUP] + l % SHAPE_GROUP * step));
+    return !any64(bad);
+}
+
+INLINE bool affine_groups32(const uint32_t *at, uint32_t step)
+{
+    bool good = true;
+    for (unsigned l = 0; l < WARP_SIZE; l += SHAPE_GROUP)
+        good &= affine32(at + l, step, SHAPE_GROUP);
+    return good;
+}
+
+/* The shape that all groups of lanes have. *whole: it goes on from each to the next. */
+INLINE enum shape shape_of_groups(const struct warp *w, const struct insn *in, unsigned form, unsigned bytes, bool *whole)
+{
+    uint64_t step, jump[3];
+    bool affine;
+    if (form == MEM_ROW32) {
+        const uint32_t *a = row(w, in->a);
+        step = a[1] - a[0];
+        for (unsigned g = 0; g < 3; g++)
+            jump[g] = a[SHAPE_GROUP * (g + 1)] - a[0];
+        affine = (step == bytes || step == 0) && affine_groups32(a, (uint32_t)step);
+    } else {
+        const uint64_t *a = row(w, in->a);
+        step = a[1] - a[0];
+        for (unsigned g = 0; g < 3; g++)
+            jump[g] = a[SHAPE_GROUP * (g + 1)] - a[0];
+        affine = (step == bytes || step == 0) && affine_groups64(a, step);
+    }
+    if (!affine)
+        return SHAPE_ANY;
+    *whole = jump[0] == SHAPE_GROUP * step && jump[1] == 2 * SHAPE_GROUP * step && jump[2] == 3 * SHAPE_GROUP * step;
+    return step ? SHAPE_DENSE : SHAPE_SAME;
+}
+
 /* Address of a lane as its space counts it: 64 bits for global, an offset for shared and local. */
 INLINE uint64_t address_of(const struct warp *w, const struct insn *in, unsigned space, unsigned form, uint32_t lane)
 {
@@ -139,7 +182,7 @@ INLINE char *pointer(const struct window *o, uint64_t address, uint32_t lane)
 
 /* ---- one element, and 32 of them ---------------------------------------------------------------------------------- */
 
-INLINE void get(void *to, uint32_t lane, const void *from, uint32_t i, unsigned kind)
+INLINE void get_element(void *to, uint32_t lane, const void *from, uint32_t i, unsigned kind)
 {
     switch (kind) {
     case MEM_U8: ((m16 *)to)[lane] = ((const m8 *)from)[i]; break;
@@ -151,7 +194,7 @@ INLINE void get(void *to, uint32_t lane, const void *from, uint32_t i, unsigned 
     }
 }
 
-INLINE void put(void *to, uint32_t i, const void *from, uint32_t lane, unsigned kind)
+INLINE void put_element(void *to, uint32_t i, const void *from, uint32_t lane, unsigned kind)
 {
     switch (kind) {
     case MEM_U8: case MEM_S8: ((m8 *)to)[i] = (m8)((const m16 *)from)[lane]; break;
@@ -204,7 +247,7 @@ INLINE void get_lanes(char *const rows[4], char *const at[WARP_SIZE], unsigned k
                 ((two64 *)(void *)rows[v])[l / 2] = (two64){ U64_AT(at[l], v), U64_AT(at[l + 1], v) };
         } else {
             for (uint32_t l = 0; l < WARP_SIZE; l++)
-                get(rows[v], l, at[l], v, kind);
+                get_element(rows[v], l, at[l], v, kind);
         }
 }
 
@@ -212,7 +255,7 @@ INLINE void put_lanes(char *const rows[4], char *const at[WARP_SIZE], unsigned k
 {
     for (uint32_t l = 0; l < WARP_SIZE; l++)
         for (unsigned v = 0; v < vec; v++)
-            put(at[l], v, rows[v], l, kind);
+            put_element(at[l], v, rows[v], l, kind);
 }
 
 /* Lane l's elements at p + l * vec: the rows are the columns of that matrix. Rows and memory never overlap. */
@@ -229,20 +272,20 @@ INLINE void get_dense(char *const rows[4], char *p, unsigned kind, unsigned vec)
     const char *restrict m = p;
     if (vec == 1) {
         for (uint32_t l = 0; l < WARP_SIZE; l++)
-            get(r0, l, m, l, kind);
+            get_element(r0, l, m, l, kind);
     } else if (vec == 2) {
         char *restrict r1 = rows[1];
         for (uint32_t l = 0; l < WARP_SIZE; l++) {
-            get(r0, l, m, 2 * l, kind);
-            get(r1, l, m, 2 * l + 1, kind);
+            get_element(r0, l, m, 2 * l, kind);
+            get_element(r1, l, m, 2 * l + 1, kind);
         }
     } else {
         char *restrict r1 = rows[1], *restrict r2 = rows[2], *restrict r3 = rows[3];
         for (uint32_t l = 0; l < WARP_SIZE; l++) {
-            get(r0, l, m, 4 * l, kind);
-            get(r1, l, m, 4 * l + 1, kind);
-            get(r2, l, m, 4 * l + 2, kind);
-            get(r3, l, m, 4 * l + 3, kind);
+            get_element(r0, l, m, 4 * l, kind);
+            get_element(r1, l, m, 4 * l + 1, kind);
+            get_element(r2, l, m, 4 * l + 2, kind);
+            get_element(r3, l, m, 4 * l + 3, kind);
         }
     }
 }
@@ -253,20 +296,20 @@ INLINE void put_dense(char *const rows[4], char *p, unsigned kind, unsigned vec)
     char *restrict m = p;
     if (vec == 1) {
         for (uint32_t l = 0; l < WARP_SIZE; l++)
-            put(m, l, r0, l, kind);
+            put_element(m, l, r0, l, kind);
     } else if (vec == 2) {
         const char *restrict r1 = rows[1];
         for (uint32_t l = 0; l < WARP_SIZE; l++) {
-            put(m, 2 * l, r0, l, kind);
-            put(m, 2 * l + 1, r1, l, kind);
+            put_element(m, 2 * l, r0, l, kind);
+            put_element(m, 2 * l + 1, r1, l, kind);
         }
     } else {
         const char *restrict r1 = rows[1], *restrict r2 = rows[2], *restrict r3 = rows[3];
         for (uint32_t l = 0; l < WARP_SIZE; l++) {
-            put(m, 4 * l, r0, l, kind);
-            put(m, 4 * l + 1, r1, l, kind);
-            put(m, 4 * l + 2, r2, l, kind);
-            put(m, 4 * l + 3, r3, l, kind);
+            put_element(m, 4 * l, r0, l, kind);
+            put_element(m, 4 * l + 1, r1, l, kind);
+            put_element(m, 4 * l + 2, r2, l, kind);
+            put_element(m, 4 * l + 3, r3, l, kind);
         }
     }
 }
@@ -276,7 +319,7 @@ INLINE void get_same(char *const rows[4], const char *p, unsigned kind, unsigned
 {
     for (unsigned v = 0; v < vec; v++) {
         m128 one[1];
-        get(one, 0, p, v, kind);
+        get_element(one, 0, p, v, kind);
         char *restrict r = rows[v];
         for (uint32_t l = 0; l < WARP_SIZE; l++)
             switch (kind) {

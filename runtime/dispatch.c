@@ -24,6 +24,7 @@ enum {
     SPIN_LANES = 4,                            /* fewer active lanes an instruction than this: spins */
     SHARE_FROM = 30000,                        /* warp instructions left that are worth waking helpers for: some 100 us */
     BATCH_INSNS = 4096, BATCH_MAX = 16,
+    LINE_PAIR = 128,                           /* bytes that hosts fetch together */
 };
 
 /* A cluster is started, run and counted as one CTA. */
@@ -35,8 +36,11 @@ struct grid_run {
     struct rt_function *function;
     struct emu_grid *grid;
     uint64_t n_ctas;
-    atomic_uint_fast64_t next, done;           /* CTA numbers handed out; CTAs that ended */
     atomic_uint_fast64_t stop;                 /* the lowest CTA that faulted, or UINT64_MAX */
+    char before[LINE_PAIR];                    /* all workers look at what is above, and write what is below once a batch */
+    atomic_uint_fast64_t next, done;           /* CTA numbers handed out; CTAs that ended */
+    atomic_uint_fast64_t thread_insns, warp_insns;
+    char behind[LINE_PAIR];
     uint32_t residency;
     uint32_t cluster_ctas;
     bool ordered, waits;
@@ -46,7 +50,6 @@ struct grid_run {
     struct allocation *workspace;              /* cooperative launches */
     uint64_t started_ns, spent_ns;
     uint64_t clock_from;                       /* device_clock when it began */
-    atomic_uint_fast64_t thread_insns, warp_insns;
     struct sim_launch sim;                     /* on the simulated GPU */
 };
 
@@ -105,10 +108,12 @@ static void account(struct grid_run *r, const struct emu_counters *before, const
     atomic_fetch_add_explicit(&r->warp_insns, after->warp_insns - before->warp_insns, memory_order_relaxed);
 }
 
+static void count_done(struct grid_run *r, uint64_t ctas) { atomic_fetch_add_explicit(&r->done, ctas, memory_order_relaxed); }
+
 static void cta_end(struct grid_run *r, struct worker *w, struct emu_cta *cta)
 {
     emu_cta_free(cta, w->emu);
-    atomic_fetch_add_explicit(&r->done, 1, memory_order_relaxed);
+    count_done(r, 1);
 }
 
 static void progress(const struct grid_run *r, const struct worker *w)
@@ -117,7 +122,18 @@ static void progress(const struct grid_run *r, const struct worker *w)
         summary_progress(rt_function_name(r->function), atomic_load(&r->done), r->n_ctas, r->started_ns);
 }
 
-/* To the end; for kernels that cannot wait. */
+static struct emu_cta *cta_make(struct grid_run *r, struct worker *w, uint64_t index)
+{
+    struct emu_cta *cta;
+    struct error e = {0};
+    uint32_t n_sm = (uint32_t)r->context->device->facts->sm_count;
+    if (emu_cta_start(&cta, r->grid, w->emu, index, (uint32_t)(index * r->cluster_ctas % n_sm), &e) == ST_OK)
+        return cta;
+    note_failure(r, index, &e);
+    return NULL;
+}
+
+/* To the end; for kernels that cannot wait. The caller counts it. */
 static void cta_whole(struct grid_run *r, struct worker *w, struct emu_cta *cta, uint64_t index)
 {
     for (;;) {
@@ -130,7 +146,22 @@ static void cta_whole(struct grid_run *r, struct worker *w, struct emu_cta *cta,
             break;
         progress(r, w);
     }
-    cta_end(r, w, cta);
+    emu_cta_free(cta, w->emu);
+}
+
+/* CTAs from index up to end; how many were run. */
+static uint64_t ctas_whole(struct grid_run *r, struct worker *w, uint64_t index, uint64_t end)
+{
+    uint64_t n = 0;
+    for (; index < end && !stopped(r, index); index++) {
+        struct emu_cta *cta = cta_make(r, w, index);
+        if (!cta)
+            continue;
+        cta_whole(r, w, cta, index);
+        n++;
+    }
+    count_done(r, n);
+    return n;
 }
 
 /* A turn of a CTA that may wait. True: it is still there. */
@@ -162,17 +193,6 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
 
 /* ---- one worker's part of a turn ---- */
 
-static struct emu_cta *cta_make(struct grid_run *r, struct worker *w, uint64_t index)
-{
-    struct emu_cta *cta;
-    struct error e = {0};
-    uint32_t n_sm = (uint32_t)r->context->device->facts->sm_count;
-    if (emu_cta_start(&cta, r->grid, w->emu, index, (uint32_t)(index * r->cluster_ctas % n_sm), &e) == ST_OK)
-        return cta;
-    note_failure(r, index, &e);
-    return NULL;
-}
-
 static void helpers_wake(struct grid_run *r);
 
 /* Tiny CTAs are taken several at a time; near the end one at a time, so that all workers finish together. */
@@ -197,16 +217,11 @@ static void work_free(struct grid_run *r, struct worker *w)
         uint64_t end = index + batch < r->n_ctas ? index + batch : r->n_ctas;
         if (index >= r->n_ctas)
             return;
-        for (; index < end; index++) {
-            if (stopped(r, index))
-                return;
-            struct emu_cta *cta = cta_make(r, w, index);
-            if (cta)
-                cta_whole(r, w, cta, index);
-            ran++;
-        }
+        ran += ctas_whole(r, w, index, end);
+        if (stopped(r, end - 1))
+            return;
         emu_worker_counters(w->emu, &now);
-        uint64_t each = (now.warp_insns - first.warp_insns) / ran;
+        uint64_t each = (now.warp_insns - first.warp_insns) / (ran ? ran : 1);
         batch = batch_size(r, each);
         progress(r, w);
         if (may_share && (r->n_ctas - end) * each > SHARE_FROM) {
