@@ -87,6 +87,8 @@ struct emu_kernel_facts {
     uint32_t param_bytes, shared_bytes /* static */, local_bytes /* per thread */, const_bytes;
     uint32_t max_threads;                      /* .maxntid / .reqntid product, 0 = no limit stated */
     uint32_t req_threads[3], cluster[3];
+    uint32_t max_cluster_rank;                 /* .maxclusterrank, 0 = no limit stated */
+    bool explicit_cluster, blocks_are_clusters;    /* the directives of these names */
     uint32_t regs;                             /* estimate: 32-bit registers live at once; a cubin's number is better */
     uint32_t records;                          /* decoded, callees included */
     bool can_wait;                             /* has what a spin can wait on: atomics, volatile/relaxed/acquire loads, nanosleep */

@@ -236,7 +236,8 @@ void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out)
     const struct ptx_function *f = &m->functions[k->entry];
     *out = (struct emu_kernel_facts){ .name = f->name, .param_bytes = f->proto.param_bytes, .shared_bytes = k->shared_bytes,
                                       .local_bytes = k->local_bytes, .regs = k->n_regs + 8, .records = k->n_records,
-                                      .can_wait = k->can_wait, .ordered = k->ordered };
+                                      .can_wait = k->can_wait, .ordered = k->ordered, .max_cluster_rank = f->max_cluster_rank,
+                                      .explicit_cluster = f->explicit_cluster, .blocks_are_clusters = f->blocks_are_clusters };
     uint32_t product = 1;
     bool limited = false;
     for (int i = 0; i < 3; i++) {

@@ -100,10 +100,11 @@ enum {
     ATTR_PROGRAMMATIC_EVENT, ATTR_PRIORITY, ATTR_SYNC_DOMAIN_MAP, ATTR_SYNC_DOMAIN, ATTR_PREFERRED_CLUSTER, ATTR_COMPLETION_EVENT, ATTR_UPDATABLE_NODE,
     ATTR_CARVEOUT, ATTR_NVLINK_SCHEDULING = 16
 };
+enum { CLUSTER_POLICY_DEFAULT, CLUSTER_POLICY_SPREAD, CLUSTER_POLICY_LOAD_BALANCING };
 typedef union CUstreamAttrValue {
     char pad[64];
     void *pointer;
-    int cooperative, priority, sync_policy;
+    int cooperative, priority, sync_policy, cluster_policy;
     struct { unsigned x, y, z; } cluster;
     struct { CUevent event; int flags, trigger_at_start; } event;
     unsigned carveout;

@@ -92,7 +92,7 @@ enum status cuda_func_get_attributes(struct cudaFuncAttributes *attr, const void
     attr->cluster_must_be_set = i.cluster_required;
     for (int a = 0; a < 3; a++)
         attr->cluster[a] = (int)i.cluster[a];
-    attr->cluster_policy = 0, attr->cluster_non_portable = i.cluster_non_portable;
+    attr->cluster_policy = i.cluster_policy, attr->cluster_non_portable = i.cluster_non_portable;
     return ST_OK;
 }
 

@@ -21,23 +21,10 @@ static enum status get_attribute(int *value, int attrib, struct rt_function *f)
         [F_REGS] = (int)i.regs, [F_PTX_VERSION] = (int)i.ptx_version, [F_BINARY_VERSION] = (int)i.binary_version, [F_CACHE_CA] = 0,
         [F_MAX_DYNAMIC_SHARED] = (int)i.max_dynamic_shared_bytes, [F_CARVEOUT] = i.carveout, [F_CLUSTER_MUST_BE_SET] = i.cluster_required,
         [F_CLUSTER_X] = (int)i.cluster[0], [F_CLUSTER_Y] = (int)i.cluster[1], [F_CLUSTER_Z] = (int)i.cluster[2],
-        [F_NON_PORTABLE] = i.cluster_non_portable, [F_CLUSTER_POLICY] = 0,
+        [F_NON_PORTABLE] = i.cluster_non_portable, [F_CLUSTER_POLICY] = i.cluster_policy,
     };
     *value = values[attrib];
     return ST_OK;
-}
-
-static enum status set_cluster(struct rt_function *f, int axis, int value)
-{
-    struct rt_function_info i;
-    struct error err = {0};
-    enum status st = api_report(rt_function_info(f, &i, &err), &err);
-    if (st != ST_OK)
-        return st;
-    if (value < 0)
-        return ST_INVALID_VALUE;
-    i.cluster[axis] = (uint32_t)value;
-    return rt_function_set_cluster(f, i.cluster);
 }
 
 static enum status set_attribute(struct rt_function *f, int attrib, int value)
@@ -45,9 +32,9 @@ static enum status set_attribute(struct rt_function *f, int attrib, int value)
     switch (attrib) {
     case F_MAX_DYNAMIC_SHARED: return rt_function_set_max_dynamic_shared(f, value);
     case F_CARVEOUT: return value < -1 || value > 100 ? ST_INVALID_VALUE : rt_function_set_carveout(f, value);
-    case F_CLUSTER_X: case F_CLUSTER_Y: case F_CLUSTER_Z: return set_cluster(f, attrib - F_CLUSTER_X, value);
+    case F_CLUSTER_X: case F_CLUSTER_Y: case F_CLUSTER_Z: return rt_function_set_cluster(f, attrib - F_CLUSTER_X, value);
     case F_NON_PORTABLE: return rt_function_set_non_portable(f, value != 0);
-    case F_CLUSTER_POLICY: return value < 0 || value > 2 ? ST_INVALID_VALUE : ST_OK;      /* a hint */
+    case F_CLUSTER_POLICY: return rt_function_set_cluster_policy(f, value);
     default: return ST_INVALID_VALUE;
     }
 }

@@ -19,7 +19,13 @@ static enum status apply(struct rt_launch *to, const CUlaunchAttribute *attrs, u
             to->cooperative = v->cooperative != 0;
             break;
         case ATTR_CLUSTER_DIM:
+            if (!v->cluster.x || !v->cluster.y || !v->cluster.z)
+                return ST_INVALID_VALUE;
             to->cluster[0] = v->cluster.x, to->cluster[1] = v->cluster.y, to->cluster[2] = v->cluster.z;
+            break;
+        case ATTR_CLUSTER_SCHEDULING:
+            if (v->cluster_policy < CLUSTER_POLICY_DEFAULT || v->cluster_policy > CLUSTER_POLICY_LOAD_BALANCING)
+                return ST_INVALID_VALUE;
             break;
         case ATTR_COMPLETION_EVENT: case ATTR_PROGRAMMATIC_EVENT:
             if (!rt_is(v->event.event, RT_EVENT))

@@ -54,7 +54,7 @@ enum status cu_occupancy_max_potential_cluster_size(int *cluster_size, CUfunctio
     enum status st = api_function(func, &f);
     if (st != ST_OK)
         return st;
-    return cluster_size && config ? rt_occupancy_cluster_size(f, config->shared_bytes, cluster_size) : ST_INVALID_VALUE;
+    return cluster_size && config ? rt_occupancy_cluster_size(f, config->block, config->shared_bytes, cluster_size) : ST_INVALID_VALUE;
 }
 
 enum status cu_occupancy_max_active_clusters(int *num_clusters, CUfunction func, const CUlaunchConfig *config)
@@ -71,5 +71,6 @@ enum status cu_occupancy_max_active_clusters(int *num_clusters, CUfunction func,
             const CUlaunchAttributeValue *v = &config->attrs[i].value;
             cluster[0] = v->cluster.x, cluster[1] = v->cluster.y, cluster[2] = v->cluster.z;
         }
-    return rt_occupancy_clusters(f, cluster, config->block, config->shared_bytes, num_clusters);
+    struct error err = {0};
+    return api_report(rt_occupancy_clusters(f, cluster, config->block, config->shared_bytes, num_clusters, &err), &err);
 }

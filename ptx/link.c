@@ -137,7 +137,7 @@ static bool copy_function(const struct linker *l, const struct input *in, const 
     const struct ptx_proto *p = &from->proto;
     *to = (struct ptx_function){ .is_entry = from->is_entry, .has_body = from->has_body, .linkage = from->linkage, .proto = *p,
                                  .max_cluster_rank = from->max_cluster_rank, .min_ctas_per_sm = from->min_ctas_per_sm,
-                                 .max_regs = from->max_regs, .explicit_cluster = from->explicit_cluster, .line = from->line,
+                                 .max_regs = from->max_regs, .explicit_cluster = from->explicit_cluster, .blocks_are_clusters = from->blocks_are_clusters, .line = from->line,
                                  .body_at = from->body_at + in->text_at, .body_bytes = from->body_bytes, .body_line = from->body_line,
                                  .unit = in->first_unit + from->unit };
     memcpy(to->max_threads, from->max_threads, sizeof to->max_threads);

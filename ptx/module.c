@@ -97,7 +97,7 @@ static bool parse_three(struct parser *p, uint32_t out[3])
     return true;
 }
 
-enum header_kind { HEADER_THREE, HEADER_ONE, HEADER_FLAG, HEADER_IGNORE_ONE, HEADER_IGNORE_FLAG };
+enum header_kind { HEADER_THREE, HEADER_ONE, HEADER_FLAG, HEADER_IGNORE_ONE };
 static const struct header_row { const char *word; uint8_t kind; uint16_t place; } header_rows[] = {
     { "maxntid", HEADER_THREE, offsetof(struct ptx_function, max_threads) },
     { "reqntid", HEADER_THREE, offsetof(struct ptx_function, req_threads) },
@@ -108,7 +108,7 @@ static const struct header_row { const char *word; uint8_t kind; uint16_t place;
     { "maxclusterrank", HEADER_ONE, offsetof(struct ptx_function, max_cluster_rank) },
     { "explicitcluster", HEADER_FLAG, offsetof(struct ptx_function, explicit_cluster) },
     { "noreturn", HEADER_FLAG, offsetof(struct ptx_function, proto.noreturn) },
-    { "blocksareclusters", HEADER_IGNORE_FLAG, 0 },
+    { "blocksareclusters", HEADER_FLAG, offsetof(struct ptx_function, blocks_are_clusters) },
     { "abi_preserve", HEADER_IGNORE_ONE, 0 },
     { "abi_preserve_control", HEADER_IGNORE_ONE, 0 },
 };
@@ -132,7 +132,6 @@ static bool parse_header_row(struct parser *p, const struct header_row *r, struc
     case HEADER_ONE:         return parse_count(p, (uint32_t *)(void *)field);
     case HEADER_IGNORE_ONE:  return parse_count(p, &ignored);
     case HEADER_FLAG:        *(bool *)field = true; return true;
-    case HEADER_IGNORE_FLAG: return true;
     }
     return true;
 }

@@ -192,6 +192,7 @@ struct ptx_function {
     uint32_t cluster[3];               /* .reqnctapercluster, 0 = not given */
     uint32_t max_cluster_rank, min_ctas_per_sm, max_regs;      /* 0 = not given */
     bool explicit_cluster;
+    bool blocks_are_clusters;          /* the grid of a launch counts clusters */
     uint32_t line;
     size_t body_at, body_bytes;        /* the text between { and }, in the module's text */
     uint32_t body_line;                /* line of body_at */

@@ -433,6 +433,7 @@ enum status grid_begin(struct op *op, struct error *err)
     memcpy(l.grid, o->grid, sizeof l.grid);
     memcpy(l.block, o->block, sizeof l.block);
     memcpy(l.cluster, o->cluster, sizeof l.cluster);
+    l.explicit_cluster = o->explicit_cluster;
     enum status st = o->cooperative ? workspace(r, &l, err) : ST_OK;
     if (st == ST_OK)
         st = emu_grid_create(&r->grid, f->kernel, &l, err);

@@ -143,6 +143,7 @@ struct set { uint64_t dst, pitch; uint32_t value, elem_bytes; uint64_t width, he
 struct launch_op {
     struct rt_function *function;
     uint32_t grid[3], block[3], cluster[3], dynamic_shared_bytes, param_bytes;
+    bool explicit_cluster;                              /* somebody asked for it */
     uint64_t params;                                    /* device address of the block; 0: none */
     bool cooperative;
     struct grid_run *run;
@@ -249,7 +250,11 @@ struct rt_function {
     int carveout;
     uint32_t cluster[3];
     bool non_portable;
+    int cluster_policy;
 };
+/* The cluster of a launch: what it asks for (0,0,0: nothing), else what the kernel was compiled for, else what cuFuncSetAttribute said, else one block. Ready functions. */
+struct cluster_choice { uint32_t ctas[3]; bool asked; };
+enum status function_cluster(const struct rt_function *f, const uint32_t asked[3], struct cluster_choice *out, const char *name, struct error *err) MUST_CHECK;
 enum status function_ready(struct rt_function *f, struct error *err) MUST_CHECK;   /* decodes; thread-safe, cheap when done */
 uint32_t function_ctas_per_sm(const struct rt_function *f, uint32_t block_threads, uint64_t dynamic_shared_bytes);
 uint64_t function_shared_limit(const struct rt_function *f);

@@ -96,10 +96,10 @@ enum status rt_function_info(struct rt_function *f, struct rt_function_info *out
         .local_bytes = f->cubin ? f->cubin->local_bytes : f->facts.local_bytes,
         .max_dynamic_shared_bytes = f->max_dynamic_shared_bytes, .carveout = f->carveout,
         .ptx_version = ptx->target_sm, .binary_version = (uint32_t)f->module->context->device->facts->sm,
-        .cluster_required = f->facts.cluster[0] != 0, .cluster_non_portable = f->non_portable,
+        .cluster_required = f->facts.explicit_cluster || f->facts.cluster[0], .cluster_non_portable = f->non_portable, .cluster_policy = f->cluster_policy,
         .n_params = p->proto.n_params, .param_bytes = p->proto.param_bytes,
     };
-    memcpy(out->cluster, f->cluster[0] ? f->cluster : f->facts.cluster, sizeof out->cluster);
+    memcpy(out->cluster, f->facts.cluster[0] ? f->facts.cluster : f->cluster, sizeof out->cluster);
     return ST_OK;
 }
 
@@ -136,18 +136,6 @@ enum status rt_function_set_carveout(struct rt_function *f, int percent)
     if (percent < -1 || percent > 100)
         return ST_INVALID_VALUE;
     f->carveout = percent;
-    return ST_OK;
-}
-
-enum status rt_function_set_cluster(struct rt_function *f, const uint32_t cluster[3])
-{
-    memcpy(f->cluster, cluster, sizeof f->cluster);
-    return ST_OK;
-}
-
-enum status rt_function_set_non_portable(struct rt_function *f, bool on)
-{
-    f->non_portable = on;
     return ST_OK;
 }
 
@@ -192,25 +180,13 @@ static enum status check_resources(const struct rt_launch *l, const struct rt_fu
     return ST_OK;
 }
 
-/* cluster: what the launch says, else what cuFuncSetAttribute said, else what the kernel was compiled for, else 1 x 1 x 1. */
-static enum status choose_cluster(uint32_t cluster[3], const struct rt_launch *l, const struct rt_function *f, const char *name, struct error *err)
+static enum status check_cluster(const struct rt_launch *l, const struct rt_function *f, struct cluster_choice *out, const char *name, struct error *err)
 {
-    const struct rt_device_facts *d = f->module->context->device->facts;
-    const uint32_t *from = l->cluster[0] ? l->cluster : f->cluster[0] ? f->cluster : f->facts.cluster;
-    uint64_t ctas = 1;
-    for (int i = 0; i < 3; i++) {
-        cluster[i] = from[0] && from[i] ? from[i] : 1;
-        ctas *= cluster[i];
-    }
-    if (ctas == 1)
-        return ST_OK;
-    uint64_t most = d->cluster_launch ? f->non_portable ? 16 : d->max_cluster_ctas : 1;
-    if (ctas > most)
-        return error_set(err, ST_INVALID_CLUSTER_SIZE, "launch of %s: a cluster of %llu blocks, %s takes %llu", name, (unsigned long long)ctas, d->name, (unsigned long long)most);
-    for (int i = 0; i < 3; i++)
-        if (l->grid[i] % cluster[i])
-            return error_set(err, ST_INVALID_CLUSTER_SIZE, "launch of %s: grid.%c is %u, no multiple of the cluster's %u", name, 'x' + i, l->grid[i], cluster[i]);
-    return ST_OK;
+    enum status st = function_cluster(f, l->cluster, out, name, err);
+    for (int i = 0; i < 3 && st == ST_OK; i++)
+        if (l->grid[i] % out->ctas[i] && !f->facts.blocks_are_clusters)
+            st = error_set(err, ST_INVALID_CLUSTER_SIZE, "launch of %s: grid.%c is %u, no multiple of the cluster's %u", name, 'x' + i, l->grid[i], out->ctas[i]);
+    return st;
 }
 
 static enum status check_cooperative(const struct rt_launch *l, const struct rt_function *f, const char *name, struct error *err)
@@ -252,7 +228,7 @@ static void write_params(void *block, const struct rt_launch *l, const struct rt
 
 /* ---- the launch ---- */
 
-static enum status enqueue(const struct rt_launch *l, const uint32_t cluster[3], struct error *err)
+static enum status enqueue(const struct rt_launch *l, const struct cluster_choice *cluster, struct error *err)
 {
     struct rt_function *f = l->function;
     uint32_t bytes = f->module->code->ptx->functions[f->index].proto.param_bytes;
@@ -267,9 +243,11 @@ static enum status enqueue(const struct rt_launch *l, const uint32_t cluster[3],
     } else {
         struct launch_op *o = &op->u.launch;
         *o = (struct launch_op){.function = f, .dynamic_shared_bytes = l->dynamic_shared_bytes, .param_bytes = bytes, .params = params, .cooperative = l->cooperative};
-        memcpy(o->grid, l->grid, sizeof o->grid);
+        for (int i = 0; i < 3; i++)
+            o->grid[i] = f->facts.blocks_are_clusters ? l->grid[i] * cluster->ctas[i] : l->grid[i];
         memcpy(o->block, l->block, sizeof o->block);
-        memcpy(o->cluster, cluster, sizeof o->cluster);
+        memcpy(o->cluster, cluster->ctas, sizeof o->cluster);
+        o->explicit_cluster = cluster->asked;
         if (params)
             write_params((void *)(uintptr_t)params, l, f, bytes);
         op_push(op);
@@ -279,7 +257,7 @@ static enum status enqueue(const struct rt_launch *l, const uint32_t cluster[3],
 }
 
 /* name: of the kernel, for the messages. */
-static enum status check(const struct rt_launch *l, uint32_t cluster[3], const char *name, struct error *err)
+static enum status check(const struct rt_launch *l, struct cluster_choice *cluster, const char *name, struct error *err)
 {
     struct rt_function *f = l->function;
     struct rt_context *c = f->module->context;
@@ -291,7 +269,7 @@ static enum status check(const struct rt_launch *l, uint32_t cluster[3], const c
     if (st == ST_OK)
         st = check_resources(l, f, name, err);
     if (st == ST_OK)
-        st = choose_cluster(cluster, l, f, name, err);
+        st = check_cluster(l, f, cluster, name, err);
     if (st == ST_OK && l->cooperative)
         st = check_cooperative(l, f, name, err);
     return st == ST_OK ? check_params(l, f, name, err) : st;
@@ -301,12 +279,12 @@ enum status rt_launch(const struct rt_launch *l, struct error *err)
 {
     const char *mangled = rt_function_name(l->function);
     char name[256];
-    uint32_t cluster[3];
+    struct cluster_choice cluster;
     enum status st = context_status(l->function->module->context);
     if (st != ST_OK)
         return st;
-    if (check(l, cluster, mangled, err) == ST_OK)
-        return enqueue(l, cluster, err);
+    if (check(l, &cluster, mangled, err) == ST_OK)
+        return enqueue(l, &cluster, err);
     /* Once more for the message: a launch that succeeds has no time for readable names. */
-    return check(l, cluster, symbol_demangle(mangled, name, sizeof name), err);
+    return check(l, &cluster, symbol_demangle(mangled, name, sizeof name), err);
 }

@@ -81,29 +81,3 @@ enum status rt_occupancy_shared(struct rt_function *f, int blocks, int block_thr
     *dynamic_shared_bytes = each > taken ? least(each - taken, f->max_dynamic_shared_bytes) : 0;
     return ST_OK;
 }
-
-/* Clusters live inside one group of SMs (GPC); with equal groups the count is what whole SMs give. */
-enum status rt_occupancy_clusters(struct rt_function *f, const uint32_t cluster[3], const uint32_t block[3], size_t dynamic_shared_bytes, int *clusters)
-{
-    enum status st = function_ready(f, NULL);
-    if (st != ST_OK)
-        return st;
-    const struct rt_device_facts *d = f->module->context->device->facts;
-    uint64_t ctas = (uint64_t)cluster[0] * cluster[1] * cluster[2];
-    if (!d->cluster_launch || !ctas || ctas > 16)
-        return ST_INVALID_CLUSTER_SIZE;
-    uint64_t per_sm = function_ctas_per_sm(f, block[0] * block[1] * block[2], dynamic_shared_bytes);
-    *clusters = (int)(per_sm * d->sm_count / ctas);
-    return ST_OK;
-}
-
-enum status rt_occupancy_cluster_size(struct rt_function *f, size_t dynamic_shared_bytes, int *ctas)
-{
-    enum status st = function_ready(f, NULL);
-    if (st != ST_OK)
-        return st;
-    (void)dynamic_shared_bytes;
-    const struct rt_device_facts *d = f->module->context->device->facts;
-    *ctas = d->cluster_launch ? f->non_portable ? 16 : (int)d->max_cluster_ctas : 1;
-    return ST_OK;
-}

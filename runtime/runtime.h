@@ -232,7 +232,7 @@ struct rt_function_info {
     uint32_t max_dynamic_shared_bytes;
     int carveout;                                       /* percent, -1: no preference */
     uint32_t ptx_version, binary_version;               /* major * 10 + minor of the target */
-    uint32_t cluster[3]; bool cluster_required, cluster_non_portable;
+    uint32_t cluster[3]; bool cluster_required, cluster_non_portable; int cluster_policy;
     uint32_t n_params, param_bytes;
 };
 enum status rt_function_info(struct rt_function *f, struct rt_function_info *out, struct error *err);   /* decodes the kernel when that was not done */
@@ -242,8 +242,9 @@ const char *rt_function_name(const struct rt_function *f);
 enum status rt_function_param(struct rt_function *f, uint32_t index, uint64_t *offset, uint64_t *bytes);   /* ST_INVALID_VALUE: no such parameter */
 enum status rt_function_set_max_dynamic_shared(struct rt_function *f, int bytes);        /* ST_INVALID_VALUE: more than the GPU has beside the static part */
 enum status rt_function_set_carveout(struct rt_function *f, int percent);
-enum status rt_function_set_cluster(struct rt_function *f, const uint32_t cluster[3]);
+enum status rt_function_set_cluster(struct rt_function *f, int axis, int blocks);         /* checked at launch; ST_NOT_PERMITTED: compiled for other ones */
 enum status rt_function_set_non_portable(struct rt_function *f, bool on);
+enum status rt_function_set_cluster_policy(struct rt_function *f, int policy);           /* kept, without effect */
 
 /* A launch. Parameters come as an array of pointers (params) or as a ready block (buffer); with neither, the kernel must take none. */
 struct rt_launch {
@@ -265,8 +266,9 @@ enum status rt_occupancy_blocks(struct rt_function *f, uint32_t block_threads, u
 typedef size_t (*rt_block_shared_fn)(int block_threads);
 enum status rt_occupancy_block_size(struct rt_function *f, rt_block_shared_fn shared_of /* or NULL */, size_t dynamic_shared_bytes, int limit_threads, int *min_grid, int *block_threads);
 enum status rt_occupancy_shared(struct rt_function *f, int blocks, int block_threads, size_t *dynamic_shared_bytes);
-enum status rt_occupancy_clusters(struct rt_function *f, const uint32_t cluster[3], const uint32_t block[3], size_t dynamic_shared_bytes, int *clusters);
-enum status rt_occupancy_cluster_size(struct rt_function *f, size_t dynamic_shared_bytes, int *ctas);
+/* cluster 0,0,0: what the kernel says; ST_INVALID_CLUSTER_SIZE when it says nothing. */
+enum status rt_occupancy_clusters(struct rt_function *f, const uint32_t cluster[3], const uint32_t block[3], size_t dynamic_shared_bytes, int *clusters, struct error *err);
+enum status rt_occupancy_cluster_size(struct rt_function *f, const uint32_t block[3], size_t dynamic_shared_bytes, int *ctas);
 
 /* ---- what happened --------------------------------------------------------------------------------------------------------------------------------- */
 
