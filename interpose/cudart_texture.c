@@ -6,6 +6,8 @@
 
 /* ---- channels and arrays ---- */
 
+enum { KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT };
+
 static bool format_of(const struct cudaChannelFormatDesc *d, struct rt_format *f) { return rt_format_of_desc(f, d->f, (const int[4]){d->x, d->y, d->z, d->w}); }
 
 static struct cudaChannelFormatDesc channels_of(int format, uint32_t channels)
@@ -49,6 +51,10 @@ enum status cuda_malloc_mipmapped_array(CUmipmappedArray *array, const struct cu
     enum status st = array_desc(&d, desc, extent, flags);
     return st == ST_OK ? cu_mipmapped_array_create(array, &d, levels) : st;
 }
+
+/* The runtime lets go of nothing without complaint; the driver does not. */
+enum status cuda_free_array(CUarray array) { return array ? cu_array_destroy(array) : ST_OK; }
+enum status cuda_free_mipmapped_array(CUmipmappedArray array) { return array ? cu_mipmapped_array_destroy(array) : ST_OK; }
 
 enum status cuda_array_get_info(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned *flags, CUarray array)
 {
@@ -160,15 +166,17 @@ static CUDA_TEXTURE_DESC sampling_of(const struct cudaTextureDesc *d, bool seaml
     return t;
 }
 
-/* What only the runtime refuses: a linear filter of integers. */
-static enum status filter_ok(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *t, const CUDA_RESOURCE_VIEW_DESC *view)
+/* What only the runtime refuses: a linear filter of integers, and reading as floats what is not an integer of 8 or 16 bits. */
+static enum status settings_ok(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *t, const CUDA_RESOURCE_VIEW_DESC *view)
 {
     struct rt_format f;
-    bool known = view && view->format ? rt_format_of_view(&f, view->format) : texels_of(r, &f);
-    if (!known || !t->filter || r->type == RT_RESOURCE_LINEAR)
+    bool known = view && view->format ? rt_format_of_view(&f, view->format) : texels_of(r, &f), as_float = !(t->flags & RT_TEXTURE_READ_AS_INTEGER);
+    if (!known)
         return ST_OK;
-    enum emu_texel texel = t->flags & RT_TEXTURE_READ_AS_INTEGER ? f.texel : f.normalized;
-    return emu_texel_facts[texel].class >= EMU_CLASS_FLOAT ? ST_OK : ST_INVALID_FILTER_SETTING;
+    if (t->filter && emu_texel_facts[as_float ? f.normalized : f.texel].class < EMU_CLASS_FLOAT)
+        return ST_INVALID_FILTER_SETTING;
+    bool plain = f.kind <= KIND_FLOAT;
+    return plain && as_float && f.normalized == f.texel ? ST_INVALID_NORM_SETTING : ST_OK;
 }
 
 /* ---- objects ---- */
@@ -177,13 +185,15 @@ static enum status create(CUtexObject *tex_object, const struct cudaResourceDesc
                           bool seamless)
 {
     CUDA_RESOURCE_DESC r;
-    if (!tex_desc)
+    if (!tex_object || !res_desc)
         return ST_INVALID_VALUE;
+    if (!tex_desc)
+        return ST_INVALID_HANDLE;              /* which NVIDIA's runtime answers, and here alone */
     enum status st = resource_of(res_desc, &r);
     if (st != ST_OK)
         return st;
     CUDA_TEXTURE_DESC t = sampling_of(tex_desc, seamless);
-    st = filter_ok(&r, &t, view_desc);
+    st = settings_ok(&r, &t, view_desc);
     return st == ST_OK ? cu_tex_object_create(tex_object, &r, &t, view_desc) : st;
 }
 
@@ -212,7 +222,7 @@ enum status cuda_get_texture_object_resource_desc(struct cudaResourceDesc *res_d
 static enum status texture_desc(struct cudaTextureDesc *out, CUtexObject tex_object, bool seamless)
 {
     CUDA_TEXTURE_DESC d;
-    enum status st = out ? cu_tex_object_get_texture_desc(&d, tex_object) : ST_INVALID_VALUE;
+    enum status st = out ? cu_tex_object_get_texture_desc(&d, tex_object) : ST_INVALID_HANDLE;
     if (st != ST_OK)
         return st;
     struct cudaTextureDesc t = {.filter = d.filter, .anisotropy = d.anisotropy, .mip_filter = d.mip_filter, .bias = d.bias, .min_lod = d.min_lod, .max_lod = d.max_lod};
