@@ -184,10 +184,10 @@ bench: all                                                           ## speed: r
 lint: $(BUILD)/libheddle.so                                          ## floors, exports, sizes, forbidden calls, cppcheck
 	@BUILD=$(BUILD) scripts/lint
 
-docs: $(BUILD)/ptx-cover                                             ## regenerate the generated pages
+docs: $(core) $(BUILD)/ptx-cover                                     ## regenerate the generated pages
 	@BUILD=$(BUILD) scripts/docs
 
-docs-check: $(BUILD)/ptx-cover                                       ## fail when a generated page is not up to date
+docs-check: $(core) $(BUILD)/ptx-cover                               ## fail when a generated page is not up to date
 	@BUILD=$(BUILD) scripts/docs --check
 
 # ---- the rest ----

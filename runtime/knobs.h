@@ -23,6 +23,7 @@ enum knob_log { KNOB_LOG_ERROR, KNOB_LOG_WARN, KNOB_LOG_INFO, KNOB_LOG_DEBUG }; 
 struct knob_set {
     struct rt_knobs values;
     char origins[KNOB_COUNT][KNOB_ORIGIN_BYTES];
+    struct settings_more more;             /* of the simulated GPU: names with a dot, timing/knobs.def */
     struct settings settings;
 };
 
@@ -34,6 +35,13 @@ enum status knobs_load(struct knob_set *k, struct error *err) MUST_CHECK;
  * knobs_load. On an error the values set so far stay, so the caller may report it and go on. */
 enum status knobs_library(struct knob_set *k, struct error *err) MUST_CHECK;
 
+/* The settings of the simulated GPU, each layer over those before: the part that `gpu` names; what `config` names, else ./gpgpusim.config
+ * where there is one; the dotted names of all layers. Mistakes are in its notes. The caller frees it; NULL: no host memory. */
+struct timing_settings;
+struct timing_settings *knobs_timing(const struct knob_set *k);
+
+/* The same over the library's own values. */
+struct timing_settings *rt_timing_settings(void);
 /* The library's own values: read at the first call, then constant; any thread. Wrong settings are reported in the log, which is
  * pointed where log and log-file say on the way. */
 const struct rt_knobs *rt_knobs(void);
@@ -41,5 +49,6 @@ const struct rt_knobs *rt_knobs(void);
 #define KNOBS_ENV_OPTIONS "HEDDLE_OPTS"            /* for users */
 #define KNOBS_ENV_SETTINGS "HEDDLE_SETTINGS"       /* from launcher to library: lines for settings_text */
 #define KNOBS_CONF_FILE "heddle.conf"
+#define KNOBS_GPGPUSIM_FILE "gpgpusim.config"
 
 #endif

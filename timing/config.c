@@ -261,13 +261,14 @@ struct timing_knob timing_knob(size_t i)
 {
     const struct row *r = &timing_rows[i];
     bool choice = r->type == ROW_CHOICE;
-    return (struct timing_knob){r->name, r->aliases, r->standard, choice ? "" : r->unit, choice ? r->unit : "", r->note, r->help};
+    return (struct timing_knob){r->name, r->aliases, meaning_composite((unsigned)i), r->standard, choice ? "" : r->unit, choice ? r->unit : "", r->note, r->help,
+                                r->min < r->max, r->min, r->max};
 }
 
 int timing_knob_find(const char *name)
 {
-    struct target t = target_find(name);
-    return t.kind == TARGET_ROW ? (int)t.index : -1;
+    struct meaning t = meaning_find(name);
+    return t.kind == MEANS_ROW ? (int)t.index : -1;
 }
 
 static char *print_kb_list(const struct timing_kb_list *list, char *buf, size_t n)

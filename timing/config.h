@@ -143,9 +143,12 @@ const char *timing_settings_note(const struct timing_settings *s, size_t i, bool
 struct timing_knob {
     const char *name;                /* "sm.clusters" */
     const char *aliases;             /* "-a -b @c", see knobs.def */
+    const char *composite;           /* option that sets it together with others: "dram.timing (-gpgpu_dram_timing_opt)"; "" */
     const char *standard;            /* default */
     const char *unit, *words;        /* "" where there is none; words of a choice */
     const char *note, *help;         /* note: NULL when modelled */
+    bool number;                     /* then it lies within: */
+    int64_t min, max;
 };
 size_t timing_knob_count(void);
 struct timing_knob timing_knob(size_t i);
@@ -154,6 +157,15 @@ int timing_knob_find(const char *name);                          /* our name or 
 char *timing_knob_print(const struct timing_settings *s, size_t i, char *buf, size_t n);
 /* "default", "v100.conf:12", "command line". Returns buf. */
 char *timing_knob_origin(const struct timing_settings *s, size_t i, char *buf, size_t n);
+
+/* Options that set several rows, and behind them those that are accepted without effect. */
+struct timing_option {
+    const char *name, *aliases;      /* name: our own; NULL: accepted */
+    const char *help, *note;         /* note: what a value that is not neutral does not change; NULL: nothing */
+};
+size_t timing_option_count(void);
+struct timing_option timing_option(size_t i);
+int timing_option_find(const char *name);                        /* our name or an alias; -1: none */
 
 /* Named parts that are built in (timing/gpus). NULL behind the last one. */
 const char *timing_part(size_t i);

@@ -120,11 +120,12 @@ option_parser timing_parse_colons, timing_parse_commas, timing_parse_scheduler, 
 bool parse_address_map(struct timing_settings *s, struct timing_address_map *out, const struct value *v, uint32_t from, uint32_t to);
 
 /* What a name means. */
-struct target { enum { TARGET_NONE, TARGET_ROW, TARGET_OPTION, TARGET_ACCEPTED } kind; unsigned index; };
-struct target target_find(const char *name);
-bool target_is_flag(struct target t);                       /* BOOL: its value may be missing */
-const char *target_nearest(const char *name, bool own);     /* a name close to a mistyped one; NULL */
-bool target_set(struct timing_settings *s, struct target t, const struct value *v);
+struct meaning { enum { MEANS_NONE, MEANS_ROW, MEANS_OPTION, MEANS_ACCEPTED } kind; unsigned index; };
+struct meaning meaning_find(const char *name);
+bool meaning_is_flag(struct meaning t);                       /* BOOL: its value may be missing */
+const char *meaning_composite(unsigned row);                /* the option that sets the row together with others; "" */
+const char *meaning_nearest(const char *name, bool own);     /* a name close to a mistyped one; NULL */
+bool meaning_set(struct timing_settings *s, struct meaning t, const struct value *v);
 
 /* ---- readers ---- */
 

@@ -138,13 +138,13 @@ bool timing_settings_set(struct timing_settings *s, const char *name, const char
     for (size_t i = 0; i <= n; i++)
         at[i] = (uint32_t)(n_name + 1 + i);
     struct value v = {in->text + n_name + 1, (uint32_t)n, at, in, name};
-    struct target t = target_find(name);
-    if (t.kind == TARGET_NONE) {
-        const char *near = target_nearest(name, *name != '-');
+    struct meaning t = meaning_find(name);
+    if (t.kind == MEANS_NONE) {
+        const char *near = meaning_nearest(name, *name != '-');
         char hint[160];
         snprintf(hint, sizeof hint, near ? "did you mean '%s'?" : "heddle config --show  lists all settings", near);
         note_place(s, true, (struct place){in, 0}, hint, "unknown setting '%.80s'", name);
         return false;
     }
-    return target_set(s, t, &v);
+    return meaning_set(s, t, &v);
 }

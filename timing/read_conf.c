@@ -84,14 +84,14 @@ static void set_line(struct timing_settings *s, const struct source *in, struct 
             inherit(s, &v);
         return;
     }
-    struct target t = target_find(name.text);
-    if (t.kind == TARGET_NONE) {
-        const char *near = target_nearest(name.text, true);
+    struct meaning t = meaning_find(name.text);
+    if (t.kind == MEANS_NONE) {
+        const char *near = meaning_nearest(name.text, true);
         char hint[160];
         snprintf(hint, sizeof hint, near ? "did you mean '%s'?" : "timing/KNOBS.md lists all settings", near);
         note_value(s, true, &name, 0, hint, "unknown setting '%.80s'", name.text);
     } else
-        target_set(s, t, &v);
+        meaning_set(s, t, &v);
 }
 
 bool read_own(struct timing_settings *s, const struct source *in)

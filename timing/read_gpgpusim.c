@@ -116,7 +116,7 @@ static bool is_whole_number(const char *text)
 
 static void unknown_option(struct reader *r, const struct value *option)
 {
-    const char *near = target_nearest(option->text, false);
+    const char *near = meaning_nearest(option->text, false);
     char hint[160];
     snprintf(hint, sizeof hint, near ? "did you mean '%s'?" : "timing/KNOBS.md lists all options", near);
     note_value(r->s, false, option, 0, hint, "unknown option '%.80s', ignored", option->text);
@@ -135,15 +135,15 @@ static void unknown_option(struct reader *r, const struct value *option)
 static void read_option(struct reader *r, const struct value *option)
 {
     bool include = strcmp(option->text, "-config") == 0, quoted = false;
-    struct target t = target_find(option->text);
-    if (t.kind == TARGET_NONE && !include) {
+    struct meaning t = meaning_find(option->text);
+    if (t.kind == MEANS_NONE && !include) {
         unknown_option(r, option);
         return;
     }
     size_t back = r->at;
     struct value v;
     bool any = next_word(r, &v, &quoted);
-    if (target_is_flag(t) && (!any || quoted || !is_whole_number(v.text))) {
+    if (meaning_is_flag(t) && (!any || quoted || !is_whole_number(v.text))) {
         r->at = back;
         v = (struct value){"1", 1, option->at, r->in, option->text};
     } else if (!any || is_option(&v, quoted)) {
@@ -156,7 +156,7 @@ static void read_option(struct reader *r, const struct value *option)
     if (include)
         read_named(r->s, &v, read_gpgpusim);
     else
-        target_set(r->s, t, &v);
+        meaning_set(r->s, t, &v);
 }
 
 /* Does it describe a whole GPU, which then is all that counts? */

@@ -51,13 +51,13 @@ static void set_key(struct reader *r, const char *key, size_t from, size_t end)
     struct value v;
     snprintf(alias, sizeof alias, "@%.70s", key);
     snprintf(word, sizeof word, " %.70s ", key);
-    struct target t = target_find(alias);
-    if (t.kind == TARGET_NONE) {
+    struct meaning t = meaning_find(alias);
+    if (t.kind == MEANS_NONE) {
         size_t used = strlen(r->unknown);
         if (!strstr(inert, word))
             snprintf(r->unknown + used, sizeof r->unknown - used, "%s%.70s", used ? ", " : "", key);
     } else if (make_value(r, from, end, key, &v))
-        target_set(r->s, t, &v);
+        meaning_set(r->s, t, &v);
 }
 
 bool read_icnt(struct timing_settings *s, const struct source *in)

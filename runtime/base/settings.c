@@ -187,11 +187,26 @@ static enum status set_row(struct settings *s, const struct knob *k, const char 
     return ST_OK;
 }
 
+/* Keeps a setting of another room. */
+static enum status keep_more(struct settings *s, const char *name, const char *value, const char *origin, struct error *err)
+{
+    struct settings_more *m = s->more;
+    if (m->n == KNOB_MORE_MAX)
+        return error_set(err, ST_INVALID_VALUE, "%s: more than %d settings like '%s'; put them into a file and name it with config", origin, KNOB_MORE_MAX, name);
+    if (strlen(name) >= sizeof m->at->name || strlen(value) >= sizeof m->at->value)
+        return error_set(err, ST_INVALID_VALUE, "%s: '%.60s' is too long", origin, name);
+    snprintf(m->at[m->n].name, sizeof m->at->name, "%s", name);
+    snprintf(m->at[m->n].value, sizeof m->at->value, "%s", value);
+    snprintf(m->at[m->n].origin, sizeof m->at->origin, "%s", origin);
+    m->n++;
+    return ST_OK;
+}
+
 enum status settings_set(struct settings *s, const char *name, const char *value, const char *origin, struct error *err)
 {
     int i = settings_find(s, name);
     if (i < 0)
-        return unknown_name(s, name, origin, err);
+        return s->more && strchr(name, '.') ? keep_more(s, name, value, origin, err) : unknown_name(s, name, origin, err);
     enum status st = set_row(s, &s->rows[i], value, origin, err);
     if (st == ST_OK)
         snprintf(s->origins[i], sizeof s->origins[i], "%s", origin);
@@ -320,6 +335,22 @@ static int option_row(const struct settings *s, const char *arg, const char **va
     return i;
 }
 
+/* --name.part=value or --name.part value, when such names are kept; *taken says whether it is one. */
+static enum status more_option(struct settings *s, int argc, char *const *argv, int *at, const char *origin, bool *taken, struct error *err)
+{
+    const char *arg = argv[*at] + 2;
+    size_t n = strcspn(arg, "=");
+    char name[sizeof s->more->at->name];
+    *taken = s->more && memchr(arg, '.', n) && n < sizeof name;
+    if (!*taken)
+        return ST_OK;
+    ++*at;
+    memcpy(name, arg, n);
+    name[n] = 0;
+    const char *value = arg[n] ? arg + n + 1 : *at < argc ? argv[(*at)++] : NULL;
+    return value ? settings_set(s, name, value, origin, err) : error_set(err, ST_INVALID_VALUE, "%s: --%s needs a value", origin, name);
+}
+
 enum status settings_args(struct settings *s, int argc, char *const *argv, int *at, const char *origin, struct error *err)
 {
     while (*at < argc && strncmp(argv[*at], "--", 2) == 0) {
@@ -330,8 +361,13 @@ enum status settings_args(struct settings *s, int argc, char *const *argv, int *
             return ST_OK;
         }
         int i = option_row(s, arg, &value, &negated);
-        if (i < 0)
-            return ST_OK;
+        if (i < 0) {
+            bool taken;
+            enum status st = more_option(s, argc, argv, at, origin, &taken, err);
+            if (st != ST_OK || !taken)
+                return st;
+            continue;
+        }
         ++*at;
         if (!value && s->rows[i].type == KNOB_TYPE_BOOL)
             value = negated ? "off" : "on";
@@ -436,5 +472,7 @@ size_t settings_pack(const struct settings *s, char *buf, size_t n)
                          settings_print(s, i, value, sizeof value));
         used += (size_t)k;
     }
+    for (size_t i = 0; s->more && i < s->more->n; i++)
+        used += (size_t)snprintf(used < n ? buf + used : NULL, used < n ? n - used : 0, "%s = \"%s\"\n", s->more->at[i].name, s->more->at[i].value);
     return used;
 }

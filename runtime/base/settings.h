@@ -42,11 +42,19 @@ struct knob {
 #define KNOB_ROW(strct, name, type, standard, unit, min, max, help) \
     {#name, KNOB_TYPE_##type, standard, unit, min, max, help, offsetof(strct, name)},
 
+/* Settings with a dot in their name belong to another room. They are kept as they were written, in order, for that room to judge. */
+enum { KNOB_MORE_MAX = 64 };
+struct settings_more {
+    size_t n;
+    struct { char name[64], value[192], origin[KNOB_ORIGIN_BYTES]; } at[KNOB_MORE_MAX];
+};
+
 struct settings {
     const struct knob *rows;
     size_t n;
     void *values;                  /* the derived struct */
     char (*origins)[KNOB_ORIGIN_BYTES];    /* n of them: "default", "heddle.conf:3", "HEDDLE_OPTS", "command line" */
+    struct settings_more *more;    /* NULL: a dotted name is unknown like any other */
 };
 
 /* Gives every value its default. ST_INVALID_VALUE when a row of the table is wrong. */

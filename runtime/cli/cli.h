@@ -25,6 +25,8 @@ void cli_init(struct cli *c);
 bool cli_options(struct cli *c, int argc, char **argv, int *at, bool *ended);
 /* The GPU that the settings name; NULL: there is no such one, reported. */
 const struct rt_device_facts *cli_gpu(const struct cli *c);
+/* Tells the mistakes in the settings of the simulated GPU, and its warnings when they are wanted. False: there are mistakes. */
+bool cli_timing_check(const struct cli *c, bool warnings);
 int cli_main(int argc, char **argv);
 
 struct verb { const char *name; int (*run)(struct cli *, int argc, char **argv); const char *syntax, *summary; };

@@ -1,8 +1,10 @@
-/* `heddle help` and `heddle config`: pages made from the table of knobs and the table of verbs. */
+/* `heddle help`: pages made from the tables of knobs, verbs, and settings and statistics of the simulated GPU. */
 #include "runtime/cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "timing/stats.h"
 
 static void print_option(FILE *f, const struct knob *k)
 {
@@ -36,7 +38,8 @@ static void print_overview(struct cli *c, FILE *f)
     fprintf(f, "\n%sExit status%s: the program's; 125 when Heddle fails, 126 when the program cannot be executed, 127 when it is not\n"
                "found. A program that a signal ends ends heddle the same way.\n", b, p);
     fprintf(f, "\n%sExamples%s\n  nvcc -O2 vectorAdd.cu -o vectorAdd\n  heddle ./vectorAdd\n  heddle --gpu=a100 --threads=4 ./app args\n"
-               "  heddle info ./app\n", b, p);
+               "  heddle info ./app\n  heddle help sm.clusters       a setting of the simulated GPU (timing/KNOBS.md has all of them)\n"
+               "  heddle help stats ipc         a statistic of the simulated GPU\n", b, p);
 }
 
 static void print_knob(struct cli *c, size_t i)
@@ -58,10 +61,86 @@ static void print_knob(struct cli *c, size_t i)
            *k->standard ? k->standard : "...");
 }
 
+/* ---- the simulated GPU ---- */
+
+static void print_timing_knob(struct cli *c, size_t i)
+{
+    struct timing_knob k = timing_knob(i);
+    char value[512], origin[512];
+    struct timing_settings *s = knobs_timing(&c->knobs);
+    printf("%s%s%s: %s\n\n", bold(stdout), k.name, plain(stdout), k.help);
+    if (*k.words)
+        printf("  one of      %s\n", k.words);
+    if (*k.unit)
+        printf("  unit        %s\n", k.unit);
+    if (*k.aliases)
+        printf("  GPGPU-Sim   %s\n", k.aliases);
+    if (*k.composite)
+        printf("  also by     %s\n", k.composite);
+    printf("  default     %s\n", *k.standard ? k.standard : "(empty)");
+    if (s)
+        printf("  now         %s   (%s)\n", timing_knob_print(s, i, value, sizeof value), timing_knob_origin(s, i, origin, sizeof origin));
+    if (k.note)
+        printf("  note        %s\n", k.note);
+    printf("  option      --%s=...\n  in a file   %s = %s%s%s\n", k.name, k.name, *k.standard ? k.standard : "...", *k.unit ? " " : "", k.unit);
+    timing_settings_free(s);
+}
+
+static void print_timing_option(size_t i)
+{
+    struct timing_option o = timing_option(i);
+    printf("%s%s%s: %s\n\n", bold(stdout), o.name ? o.name : o.aliases, plain(stdout), o.help);
+    if (o.name)
+        printf("  GPGPU-Sim   %s\n  sets        ", o.aliases);
+    for (size_t k = 0, n = 0; o.name && k < timing_knob_count(); k++) {
+        struct timing_knob knob = timing_knob(k);
+        size_t length = strlen(o.name);
+        if (strncmp(knob.composite, o.name, length) == 0 && knob.composite[length] == ' ')
+            printf("%s%s", n++ ? ", " : "", knob.name);
+    }
+    printf(o.name ? "\n" : "  note        %s\n", o.note ? o.note : "accepted; nothing here depends on it");
+}
+
+static int help_stats(const char *name)
+{
+    for (size_t i = 0; !name && i < timing_stat_count(); i++) {
+        struct timing_stat s = timing_stat(i);
+        printf("%-34s %-24s %s\n", s.name, s.unit, s.help);
+    }
+    if (!name)
+        return 0;
+    int i = timing_stat_find(name);
+    if (i < 0) {
+        say_error("no statistic is called '%s'", name);
+        i = timing_stat_nearest(name);
+        say_hint(i >= 0 ? "heddle help stats %s" : "heddle help stats  lists them", i >= 0 ? timing_stat((size_t)i).name : "");
+        return EXIT_OWN_FAILURE;
+    }
+    struct textbuf text = {0};
+    timing_stat_explain((size_t)i, &text);
+    fputs(text.at ? text.at : "", stdout);
+    textbuf_free(&text);
+    return 0;
+}
+
 int verb_help(struct cli *c, int argc, char **argv)
 {
     if (argc == 0) {
         print_overview(c, stdout);
+        return 0;
+    }
+    if (strcmp(argv[0], "stats") == 0)
+        return help_stats(argc > 1 ? argv[1] : NULL);
+    int timing = timing_knob_find(argv[0]);
+    if (timing < 0)
+        timing = timing_knob_find(argv[0] + strspn(argv[0], "-"));
+    if (timing >= 0) {
+        print_timing_knob(c, (size_t)timing);
+        return 0;
+    }
+    timing = timing_option_find(argv[0]);
+    if (timing >= 0) {
+        print_timing_option((size_t)timing);
         return 0;
     }
     const char *topic = argv[0] + strspn(argv[0], "-");
@@ -91,30 +170,4 @@ int verb_help(struct cli *c, int argc, char **argv)
     else
         say_hint("heddle help  lists the verbs and settings; heddle help NAME  explains one");
     return EXIT_OWN_FAILURE;
-}
-
-int verb_config(struct cli *c, int argc, char **argv)
-{
-    if (argc > 0 && strcmp(argv[0], "--show") == 0) {
-        int at = 1;
-        bool ended;
-        if (!cli_options(c, argc, argv, &at, &ended))
-            return EXIT_OWN_FAILURE;
-    } else if (argc > 0) {
-        say_error("heddle config knows --show only, not '%s'", argv[0]);
-        return EXIT_OWN_FAILURE;
-    }
-    printf("%s%-12s %-24s %-10s %s%s\n", bold(stdout), "setting", "value", "unit", "origin", plain(stdout));
-    for (size_t i = 0; i < c->knobs.settings.n; i++) {
-        const struct knob *k = &c->knobs.settings.rows[i];
-        char option[64], value[KNOB_TEXT_BYTES];
-        settings_print(&c->knobs.settings, i, value, sizeof value);
-        printf("%-12s %-24s %-10s %s\n", knob_option(k, option, sizeof option), *value ? value : "\"\"",
-               k->type == KNOB_TYPE_CHOICE || !*k->unit ? "-" : k->unit, c->knobs.origins[i]);
-    }
-    if (c->load_error.status != ST_OK) {
-        say_status(&c->load_error);
-        return EXIT_OWN_FAILURE;
-    }
-    return 0;
 }

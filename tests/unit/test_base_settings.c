@@ -20,12 +20,14 @@ enum { N = sizeof rows / sizeof *rows };
 
 static struct values v;
 static char origins[N][KNOB_ORIGIN_BYTES];
-static struct settings s = {rows, N, &v, origins};
+static struct settings_more others;
+static struct settings s = {rows, N, &v, origins, &others};
 static struct error err;
 
 static void setup(void)
 {
     err = (struct error){0};
+    others.n = 0;
     ck_assert_int_eq(settings_defaults(&s, &err), ST_OK);
 }
 
@@ -116,6 +118,31 @@ START_TEST(test_pack)
 }
 END_TEST
 
+/* Names with a dot are another room's, and kept as they were written. */
+START_TEST(test_others)
+{
+    ck_assert_int_eq(settings_text(&s, "a.b = 3 MHz\na.b = \"4\"\n", "f.conf", &err), ST_OK);
+    ck_assert_int_eq(settings_words(&s, "--a.c=x --flag --a.d 'y z'", "HEDDLE_OPTS", &err), ST_OK);
+    ck_assert_uint_eq(others.n, 4);
+    ck_assert_str_eq(others.at[0].value, "3 MHz");
+    ck_assert_str_eq(others.at[1].origin, "f.conf:2");
+    ck_assert_str_eq(others.at[3].name, "a.d");
+    ck_assert_str_eq(others.at[3].value, "y z");
+    char buf[1024];
+    settings_pack(&s, buf, sizeof buf);
+    ck_assert_ptr_nonnull(strstr(buf, "a.b = \"3 MHz\"\na.b = \"4\"\na.c = \"x\"\na.d = \"y z\"\n"));
+    ck_assert_int_eq(settings_words(&s, "--a.e", "HEDDLE_OPTS", &err), ST_INVALID_VALUE);
+    ck_assert_ptr_nonnull(strstr(err.text, "--a.e needs a value"));
+    enum status st = ST_OK;
+    for (int i = 0; i < KNOB_MORE_MAX && st == ST_OK; i++)
+        st = settings_set(&s, "x.y", "1", "test", &err);
+    ck_assert_int_eq(st, ST_INVALID_VALUE);
+    s.more = NULL;
+    ck_assert_int_eq(settings_set(&s, "x.y", "1", "test", &err), ST_INVALID_VALUE);
+    s.more = &others;
+}
+END_TEST
+
 START_TEST(test_print)
 {
     char buf[64];
@@ -197,6 +224,7 @@ int main(void)
     tcase_add_test(t, test_args);
     tcase_add_test(t, test_words);
     tcase_add_test(t, test_pack);
+    tcase_add_test(t, test_others);
     tcase_add_test(t, test_print);
     tcase_add_test(t, test_distance);
     tcase_add_test(t, test_run_table);

@@ -112,6 +112,31 @@ START_TEST(test_origins)
 }
 END_TEST
 
+START_TEST(test_simulated_gpu)
+{
+    expect("$H config --show --gpu=v100 --sm.clusters=4 sm. dram.tR | tr -s ' '", 0, "sm.clusters 4 - command line");
+    ck_assert_ptr_nonnull(strstr(output, "dram.tRCD 12 DRAM clocks v100.conf:"));
+    ck_assert_ptr_null(strstr(output, "clock.core"));
+    /* An old configuration in the folder is taken as a whole; values of our own stand over it. */
+    expect("printf -- '-gpgpu_n_clusters 3 # three\\n-gpgpu_n_mem 4\\n-gpgpu_num_sp_unit 1\\n' >gpgpusim.config; echo 'sm.ctas = 5' >heddle.conf\n"
+           "HEDDLE_OPTS='--issue.policy lrr' $H config --show sm. mem. issue 2>&1 | tr -s ' '; rm gpgpusim.config heddle.conf", 0, "sm.clusters 3 - gpgpusim.config:1");
+    ck_assert_ptr_nonnull(strstr(output, "sm.ctas 5 CTAs heddle.conf:1"));
+    ck_assert_ptr_nonnull(strstr(output, "issue.policy lrr - HEDDLE_OPTS"));
+    ck_assert_ptr_nonnull(strstr(output, "did you mean '-gpgpu_num_sp_units'?"));
+    expect("printf 'inherit = a100\\nclock.core = 1 GHz\\n' >mine.conf; $H --config=mine.conf config --show clock mem.ch | tr -s ' '", 0, "clock.core 1000 MHz mine.conf:2");
+    ck_assert_ptr_nonnull(strstr(output, "mem.channels 40 - a100.conf:"));
+    expect("$H --config=rtx2060 config --show gpu.name | tr -s ' '", 0, "gpu.name GeForce RTX 2060");
+    expect("$H --sm.clusters=many config --show sm.c", 125, "sm.clusters=many\n                ^");
+    expect("$H --sm.klusters=3 /bin/true", 125, "did you mean 'sm.clusters'?");
+    expect("$H --config=nowhere.conf config --show sm.c", 125, "nowhere.conf cannot be read");
+    expect("$H --sm.clusters=2 sh -c 'echo \"$HEDDLE_SETTINGS\"'", 0, "sm.clusters = \"2\"");
+    expect("$H help dram.tRCD", 0, "also by     dram.timing (-gpgpu_dram_timing_opt)");
+    expect("$H help -gpgpu_n_mem", 0, "mem.channels: ");
+    expect("$H help stats gpu_tot_sim_cycle", 0, "gpu.cycles: ");
+    expect("$H help stats cyclones", 125, "heddle help stats");
+}
+END_TEST
+
 START_TEST(test_environment)
 {
     expect("$H sh -c 'echo $LD_PRELOAD'", 0, "/libheddle.so\n");
@@ -200,6 +225,7 @@ int main(void)
     tcase_add_test(t, test_own_failures);
     tcase_add_test(t, test_pages);
     tcase_add_test(t, test_origins);
+    tcase_add_test(t, test_simulated_gpu);
     tcase_add_test(t, test_environment);
     tcase_add_test(t, test_not_intercepted);
     tcase_add_loop_test(t, test_shims, 0, 3);

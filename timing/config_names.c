@@ -35,32 +35,58 @@ static bool in_words(const char *words, const char *name)
     return false;
 }
 
-struct target target_find(const char *name)
+struct meaning meaning_find(const char *name)
 {
     if (*name != '-' && *name != '@') {
         for (unsigned i = 0; i < TIMING_KNOB_COUNT; i++)
             if (strcmp(timing_rows[i].name, name) == 0)
-                return (struct target){TARGET_ROW, i};
+                return (struct meaning){MEANS_ROW, i};
         for (unsigned i = 0; i < N_OPTIONS; i++)
             if (strcmp(options[i].name, name) == 0)
-                return (struct target){TARGET_OPTION, i};
-        return (struct target){TARGET_NONE, 0};
+                return (struct meaning){MEANS_OPTION, i};
+        return (struct meaning){MEANS_NONE, 0};
     }
     for (unsigned i = 0; i < TIMING_KNOB_COUNT; i++)
         if (in_words(timing_rows[i].aliases, name))
-            return (struct target){TARGET_ROW, i};
+            return (struct meaning){MEANS_ROW, i};
     for (unsigned i = 0; i < N_OPTIONS; i++)
         if (in_words(options[i].aliases, name))
-            return (struct target){TARGET_OPTION, i};
+            return (struct meaning){MEANS_OPTION, i};
     for (unsigned i = 0; i < N_ACCEPTED; i++)
         if (in_words(accepted[i].aliases, name))
-            return (struct target){TARGET_ACCEPTED, i};
-    return (struct target){TARGET_NONE, 0};
+            return (struct meaning){MEANS_ACCEPTED, i};
+    return (struct meaning){MEANS_NONE, 0};
 }
 
-bool target_is_flag(struct target t)
+const char *meaning_composite(unsigned row)
 {
-    return (t.kind == TARGET_ROW && timing_rows[t.index].type == ROW_BOOL) || (t.kind == TARGET_ACCEPTED && accepted[t.index].type == ROW_BOOL);
+    static _Thread_local char found[120];
+    for (unsigned i = 0; i < N_OPTIONS; i++)
+        if (options[i].first <= row && row <= options[i].last) {
+            snprintf(found, sizeof found, "%s (%.*s)", options[i].name, (int)strcspn(options[i].aliases, " "), options[i].aliases);
+            return found;
+        }
+    return "";
+}
+
+bool meaning_is_flag(struct meaning t)
+{
+    return (t.kind == MEANS_ROW && timing_rows[t.index].type == ROW_BOOL) || (t.kind == MEANS_ACCEPTED && accepted[t.index].type == ROW_BOOL);
+}
+
+size_t timing_option_count(void) { return N_OPTIONS + N_ACCEPTED; }
+
+struct timing_option timing_option(size_t i)
+{
+    const struct option *o = &options[i < N_OPTIONS ? i : 0];
+    const struct accepted *a = &accepted[i < N_OPTIONS ? 0 : i - N_OPTIONS];
+    return i < N_OPTIONS ? (struct timing_option){o->name, o->aliases, o->help, NULL} : (struct timing_option){NULL, a->aliases, a->help, a->note};
+}
+
+int timing_option_find(const char *name)
+{
+    struct meaning m = meaning_find(name);
+    return m.kind == MEANS_OPTION ? (int)m.index : m.kind == MEANS_ACCEPTED ? (int)(N_OPTIONS + m.index) : -1;
 }
 
 /* ---- suggestions ---- */
@@ -100,7 +126,7 @@ static void consider(struct nearest *near, const char *words, const char *name)
     }
 }
 
-const char *target_nearest(const char *name, bool own)
+const char *meaning_nearest(const char *name, bool own)
 {
     static _Thread_local char found[80];
     struct nearest near = {NULL, 0, 2 + (unsigned)strlen(name) / 4};
@@ -145,22 +171,22 @@ static void warn_unmodelled(struct timing_settings *s, unsigned row, const struc
     note_value(s, false, v, 0, NULL, "%s = %s has no effect: %s", v->name, value, r->note);
 }
 
-bool target_set(struct timing_settings *s, struct target t, const struct value *v)
+bool meaning_set(struct timing_settings *s, struct meaning t, const struct value *v)
 {
     bool ok = true;
     switch (t.kind) {
-    case TARGET_NONE: return false;
-    case TARGET_ROW:
+    case MEANS_NONE: return false;
+    case MEANS_ROW:
         ok = row_set(s, t.index, v, 0, v->n);
         if (ok)
             warn_unmodelled(s, t.index, v);
         break;
-    case TARGET_OPTION:
+    case MEANS_OPTION:
         ok = options[t.index].parse(s, &options[t.index], v);
         for (unsigned row = options[t.index].first; ok && row <= options[t.index].last; row++)
             warn_unmodelled(s, row, v);
         break;
-    case TARGET_ACCEPTED: ok = set_accepted(s, t.index, v); break;
+    case MEANS_ACCEPTED: ok = set_accepted(s, t.index, v); break;
     }
     return ok;
 }
