@@ -144,6 +144,7 @@ static bool loop_may_wait(const struct decoder *d, uint32_t to, uint32_t at)
 enum status decode_bra(struct decoder *d, const struct ptx_insn *in)
 {
     uint32_t to = d->f->labels[in->operands[0].index].insn;
+    if (to == d->index + 1) return ST_OK;      /* the next instruction, for whoever goes there: nobody parts, and no marker stands there */
     bool back = to <= d->index, guarded = in->guard >= 0;
     handler h = guarded ? (back ? run_branch_back : run_branch) : back ? run_jump_back : run_jump;
     struct insn *r = decode_emit_control(d, h, h);

@@ -1,5 +1,5 @@
-/* Runs random programs on every level of host vector instructions, under both divergence policies and all ways to decode, and compares all registers bit
- * by bit. A level belongs to a process, so each has a child of its own. */
+/* Runs random programs on every level of host vector instructions, under both divergence policies and all ways to decode, all threads at once and one by
+ * one, and compares all registers bit by bit. A level belongs to a process, so each has a child of its own. */
 #ifndef HEDDLE_TESTS_FUZZ_LEVELS_H
 #define HEDDLE_TESTS_FUZZ_LEVELS_H
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include "emu/isa.h"
 #include "tests/fuzz/random_ptx.h"
 
-enum { LEVELS_BATCH = 32, LEVELS_WAYS = 8, LEVELS_MEMORY = 1 << 20, LEVELS_MOST_INSNS = 1 << 22 };
+enum { LEVELS_BATCH = 32, LEVELS_WAYS = 9, LEVELS_ALONE = 8 /* the way in which threads run one by one */, LEVELS_MEMORY = 1 << 20, LEVELS_MOST_INSNS = 1 << 22 };
 static const char *const level_words[ISA_COUNT] = { "base", "avx2", "avx512" };
 
 struct level_result {                          /* of one program on one level */
@@ -38,10 +38,11 @@ static inline enum status level_place(void *user, const struct ptx_var *v, uint6
     return error_set(err, ST_NOT_SUPPORTED, "the programs have no variables");
 }
 
-static inline enum status level_launch(struct level_device *d, struct emu_kernel *k, unsigned threads, unsigned way, struct level_result *r, struct error *err)
+static inline enum status level_launch(struct level_device *d, struct emu_kernel *k, unsigned threads, unsigned one, unsigned way, struct level_result *r,
+                                       struct error *err)
 {
-    uint64_t out = EMU_HEAP;
-    struct emu_launch l = { .grid = { 1, 1, 1 }, .block = { threads, 1, 1 }, .cluster = { 1, 1, 1 }, .params = &out, .param_bytes = sizeof out, .n_sm = 4,
+    struct { uint64_t out; uint32_t one, unused; } params = { .out = EMU_HEAP, .one = one };
+    struct emu_launch l = { .grid = { 1, 1, 1 }, .block = { threads, 1, 1 }, .cluster = { 1, 1, 1 }, .params = &params, .param_bytes = 12, .n_sm = 4,
                             .max_warps_per_sm = 64, .sm = 100, .max_shared_bytes = 227 * 1024, .stack_bytes = 4096, .policy = way & 1 ? EMU_STACK : EMU_ITS };
     struct emu_grid *g;
     struct emu_cta *cta;
@@ -58,7 +59,7 @@ static inline enum status level_launch(struct level_device *d, struct emu_kernel
     return st;
 }
 
-/* way: bit 0 the policy, bits 1 and 2 as emu_image_tune. */
+/* way: bit 0 the policy, bits 1 and 2 as emu_image_tune; or LEVELS_ALONE. */
 static inline enum status level_run(struct level_device *d, const char *text, unsigned threads, unsigned way, struct level_result *r, struct error *err)
 {
     struct ptx_module *m;
@@ -70,7 +71,8 @@ static inline enum status level_run(struct level_device *d, const char *text, un
     if (st == ST_OK) {
         emu_image_tune(image, way & 2, way & 4);
         st = emu_kernel_get(&k, image, 0, err);
-        if (st == ST_OK) st = level_launch(d, k, threads, way, r, err);
+        for (unsigned t = 0; t < threads && st == ST_OK && way == LEVELS_ALONE; t++) st = level_launch(d, k, threads, t, way, r, err);
+        if (st == ST_OK && way != LEVELS_ALONE) st = level_launch(d, k, threads, UINT32_MAX, way, r, err);
         emu_image_free(image);
     }
     ptx_module_free(m);

@@ -1,7 +1,7 @@
 /* Random PTX programs of lane-wise instructions, out of the rows of isa.def: any form, modifiers, operands, guards, branches and short loops that it
  * allows, on registers with random and edge values. A program is a function of its seed.
  *
- * Its kernel k(out): 8 registers of 16, 32 and 64 bits and 8 predicates, read from out + RANDOM_INPUT, written to out, RANDOM_WORDS 64-bit words a thread. */
+ * Its kernel k(out, one): the thread `one`, or all when there is none of that number; 8 registers of 16, 32 and 64 bits and 8 predicates, read from out + RANDOM_INPUT, written to out, RANDOM_WORDS 64-bit words a thread. */
 #ifndef HEDDLE_TESTS_FUZZ_RANDOM_PTX_H
 #define HEDDLE_TESTS_FUZZ_RANDOM_PTX_H
 #include <stdarg.h>
@@ -88,22 +88,28 @@ static inline const char *random_set(const char *name, size_t n)
     return "";
 }
 
-/* One of "a|b|$set", as a word. */
+/* Word k of "a|b|$set", sets taken apart; how many there are when k is beyond. */
+static inline unsigned random_word_at(const char *s, size_t len, unsigned k, char word[40])
+{
+    unsigned n = 0;
+    for (const char *end = s + len; s < end;) {
+        const char *bar = memchr(s, '|', (size_t)(end - s));
+        size_t size = (size_t)((bar ? bar : end) - s);
+        if (*s == '$') {
+            const char *words = random_set(s + 1, size - 1);
+            n += random_word_at(words, strlen(words), k - n, word);
+        } else if (n++ == k) {
+            snprintf(word, 40, "%.*s", (int)size, s);
+        }
+        s += size + (bar != NULL);
+    }
+    return n;
+}
+
+/* One of them. */
 static inline void random_word(struct random_program *g, const char *s, size_t len, char word[40])
 {
-    unsigned n = 1;
-    for (size_t i = 0; i < len; i++) n += s[i] == '|';
-    unsigned k = random_below(g, n);
-    const char *end = s + len;
-    for (; k; s++) k -= *s == '|';
-    const char *bar = memchr(s, '|', (size_t)(end - s));
-    size_t size = (size_t)((bar ? bar : end) - s);
-    if (*s == '$') {
-        const char *words = random_set(s + 1, size - 1);
-        random_word(g, words, strlen(words), word);
-        return;
-    }
-    snprintf(word, 40, "%.*s", (int)size, s);
+    (void)random_word_at(s, len, random_below(g, random_word_at(s, len, UINT32_MAX, word)), word);
 }
 
 static inline void random_add_word(struct random_words *w, const char *word)
@@ -318,7 +324,9 @@ static inline void random_insn(struct random_program *g)
     struct random_words w;
     if (number >= RANDOM_STEPS) return;
     do {
-        f = ptx_form_at(random_below(g, ptx_form_count()));
+        uint32_t first = 0, count = ptx_form_count();
+        if (random_one_in(g, 8)) ptx_op_rows(PTX_OP_CVT, &first, &count);      /* the most different instructions under few forms */
+        f = ptx_form_at(first + random_below(g, count));
         if (!random_op((enum ptx_op)f->op)) continue;
         w = random_form_words(g, f);
         bool without = false;
@@ -382,10 +390,10 @@ static inline void random_registers(struct random_program *g, bool load)
 static inline void random_program(struct random_program *g, uint64_t seed, const bool *drop)
 {
     *g = (struct random_program){ .state = seed, .drop = drop };
-    random_add(g, ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 p) {\n"
+    random_add(g, ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 one) {\n"
                ".reg .b16 %%h<%u>; .reg .b32 %%r<%u>; .reg .b64 %%d<%u>; .reg .pred %%p<%u>;\n.reg .b64 %%out, %%in; .reg .b32 %%t, %%u; .reg .b32 %%c<4>; .reg .pred %%q<4>;\n"
-               "ld.param.u64 %%out, [p];\nmov.u32 %%t, %%tid.x;\nmad.wide.u32 %%out, %%t, %u, %%out;\nadd.u64 %%in, %%out, %u;\n",
-               RANDOM_REGS, RANDOM_REGS, RANDOM_REGS, RANDOM_REGS, RANDOM_WORDS * 8, RANDOM_INPUT);
+               "ld.param.u64 %%out, [p];\nmov.u32 %%t, %%tid.x;\nld.param.u32 %%u, [one];\nsetp.lt.u32 %%p0, %%u, %u;\nsetp.ne.and.u32 %%p0, %%u, %%t, %%p0;\n@%%p0 exit;\nmad.wide.u32 %%out, %%t, %u, %%out;\nadd.u64 %%in, %%out, %u;\n",
+               RANDOM_REGS, RANDOM_REGS, RANDOM_REGS, RANDOM_REGS, RANDOM_THREADS, RANDOM_WORDS * 8, RANDOM_INPUT);
     random_registers(g, true);
     random_block(g, 12 + random_below(g, 24), 0);
     random_registers(g, false);

@@ -45,6 +45,16 @@ START_TEST(nested_ifs)
 }
 END_TEST
 
+/* A branch to the very next instruction: nobody parts from anybody, and nobody leaves an instruction out. */
+static uint32_t v_next(uint32_t t) { return 2 * t + 5; }
+START_TEST(branch_to_the_next_instruction)
+{
+    variant(_i);
+    expect(BEGIN("") "and.b32 %r2, %r9, 1; setp.eq.u32 %p1, %r2, 0; mov.u32 %r1, 0; @%p1 bra L; L: add.u32 %r1, %r1, %r9; @!%p1 bra M; M: add.u32 %r1, %r1, 5;"
+           "bra N; N: add.u32 %r1, %r1, %r9;" END, 64, v_next);
+}
+END_TEST
+
 static uint32_t v_loop(uint32_t t)
 {
     uint32_t sum = 0;
@@ -150,6 +160,7 @@ Suite *flow_suite(void)
     tcase_add_checked_fixture(t, run_setup, run_teardown);
     tcase_add_loop_test(t, straight_line, 0, VARIANTS);
     tcase_add_loop_test(t, nested_ifs, 0, VARIANTS);
+    tcase_add_loop_test(t, branch_to_the_next_instruction, 0, VARIANTS);
     tcase_add_loop_test(t, loop_with_two_exits, 0, VARIANTS);
     tcase_add_loop_test(t, early_exit, 0, VARIANTS);
     tcase_add_loop_test(t, copies_that_must_not_fold, 0, VARIANTS);
