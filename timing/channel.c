@@ -177,6 +177,15 @@ static uint32_t granted(const struct channel *c, const struct slice *l)
 
 static uint64_t core_to_l2(const struct channel *c, uint64_t n) { return clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_L2, n); }
 
+static void count_arrival(struct channel *c, struct slice *l, const struct request *r)
+{
+    uint64_t core = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_CORE, c->now), n = core > r->sent ? core - r->sent : 0;
+    l->stats.requests++;
+    l->stats.arrival_latency += n;
+    l->stats.arrival_latency_max = n > l->stats.arrival_latency_max ? n : l->stats.arrival_latency_max;
+    timing_histogram_count(l->stats.arrival_latencies, n);
+}
+
 /* Takes one packet and cuts it into sectors. */
 static void grant(struct channel *c, struct slice *l)
 {
@@ -192,6 +201,7 @@ static void grant(struct channel *c, struct slice *l)
     l->nodes[i].next = l->free_node;
     l->free_node = i;
     l->n_waiting--;
+    count_arrival(c, l, &r);
     l->grant = (sm + 1) % c->gpu->n_sms;
     c->granted[sm]++;
     uint32_t g = l->free_group, n = 0;
@@ -225,12 +235,14 @@ static void sector_done(struct channel *c, struct slice *l, uint32_t group)
     if (--g->left)
         return;
     const struct request *r = &g->r;
-    uint64_t slot = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now + 1);
+    uint64_t ready = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now + 1), slot = ready;
     slot = slot > l->out_from ? slot : l->out_from;
-    l->out_from = slot + (r->kind == REQUEST_READ || r->kind == REQUEST_STRONG_READ ? r->sectors : 1);
+    uint8_t data = r->kind == REQUEST_READ || r->kind == REQUEST_STRONG_READ ? r->sectors : r->kind == REQUEST_ATOMIC;
+    l->out_from = slot + (data ? data : 1);
+    l->stats.replies += data;
     struct reply *to = vec_add(&l->out);
     if (to)
-        *to = (struct reply){.time = l->out_from - 1 + ICNT_CYCLES, .address = r->address, .sm = r->sm, .tag = r->tag, .kind = r->kind, .source = r->source,
+        *to = (struct reply){.time = l->out_from - 1 + ICNT_CYCLES, .left = ready, .sent = r->sent, .type = r->type, .sectors = data, .address = r->address, .sm = r->sm, .tag = r->tag, .kind = r->kind, .source = r->source,
                              .slice = l->number, .serial = l->serial++};
     g->next_free = l->free_group;
     l->free_group = group;
@@ -249,7 +261,7 @@ static void write_back(struct slice *l, const struct cache_victim *v)
     for (unsigned i = 0; v->dirty && i < LINE_SECTORS; i++)
         if (v->bytes.sector[i]) {
             ring_put(&l->to_dram, (v->line_address + i * SECTOR_BYTES) | 1);
-            l->stats.writebacks++;
+            l->stats.l2.access[TIMING_L2_WRBK_ACC][TIMING_HIT]++;
         }
 }
 
@@ -261,36 +273,48 @@ static uint64_t atom_of(const struct slice *l, uint64_t address)
     return address & ~(uint64_t)(l->l2.spec.sectored ? SECTOR_BYTES - 1 : l->l2.spec.line_bytes - 1);
 }
 
+static void count_access(struct slice *l, const struct request *r, enum timing_outcome outcome) { l->stats.l2.access[r->type][outcome]++; }
+
+/* The access must try again. */
+static bool fails(struct slice *l, const struct request *r, enum timing_fail why)
+{
+    count_access(l, r, TIMING_RESERVATION_FAIL);
+    l->stats.l2.fail[r->type][why]++;
+    return false;
+}
+
+static enum timing_outcome outcome_of(enum cache_result r)
+{
+    static const enum timing_outcome outcomes[] = {[CACHE_HIT] = TIMING_HIT, [CACHE_HIT_RESERVED] = TIMING_HIT_RESERVED, [CACHE_MISS] = TIMING_MISS,
+                                                   [CACHE_SECTOR_MISS] = TIMING_SECTOR_MISS, [CACHE_RESERVATION_FAIL] = TIMING_RESERVATION_FAIL};
+    return outcomes[r];
+}
+
 static bool reads(const struct request *r) { return r->kind == REQUEST_READ || r->kind == REQUEST_STRONG_READ || r->kind == REQUEST_ATOMIC; }
 
 /* Waiters are groups; the request itself is found again in the group. */
-static bool miss(struct channel *c, struct slice *l, const struct waiting *w, const struct line_mask *bytes)
+static bool miss(struct slice *l, const struct waiting *w, const struct line_mask *bytes)
 {
     uint64_t atom = atom_of(l, w->r.address);
     enum mshr_result k = mshr_check(&l->mshr, atom);
-    (void)c;
-    if (k == MSHR_ENTRIES_FULL || k == MSHR_MERGE_FULL) {
-        l->stats.fail[1]++;
-        return false;
-    }
+    if (k == MSHR_ENTRIES_FULL || k == MSHR_MERGE_FULL)
+        return fails(l, &w->r, k == MSHR_ENTRIES_FULL ? TIMING_MSHR_ENRTY_FAIL : TIMING_MSHR_MERGE_ENRTY_FAIL);
     if (k == MSHR_MERGED) {
         mshr_add(&l->mshr, atom, w->group);
-        l->stats.merged[0]++;
+        count_access(l, &w->r, outcome_of(cache_probe(&l->l2, w->r.address, bytes, false)));
+        count_access(l, &w->r, TIMING_MSHR_HIT);
         return true;
     }
-    if (!dram_room_for_miss(l)) {
-        l->stats.fail[2]++;
-        return false;
-    }
+    if (!dram_room_for_miss(l))
+        return fails(l, &w->r, TIMING_MISS_QUEUE_FULL);
     struct cache_victim v;
-    if (cache_read(&l->l2, w->r.address, bytes, &v) == CACHE_RESERVATION_FAIL) {
-        l->stats.fail[0]++;
-        return false;
-    }
+    enum cache_result r = cache_read(&l->l2, w->r.address, bytes, &v);
+    if (r == CACHE_RESERVATION_FAIL)
+        return fails(l, &w->r, TIMING_LINE_ALLOC_FAIL);
+    count_access(l, &w->r, outcome_of(r));
     write_back(l, &v);
     mshr_add(&l->mshr, atom, w->group);
     ring_put(&l->to_dram, w->r.address);
-    l->stats.miss[0]++;
     return true;
 }
 
@@ -307,11 +331,11 @@ static bool read_sector(struct channel *c, struct slice *l, const struct waiting
     const struct line_mask *bytes = w->r.kind == REQUEST_ATOMIC || w->r.tag == TAG_FILL ? &whole : &w->r.bytes;
     struct cache_victim v;
     if (cache_probe(&l->l2, w->r.address, bytes, false) != CACHE_HIT)
-        return miss(c, l, w, bytes);
+        return miss(l, w, bytes);
     if (!out_room(c, l))
         return false;
     cache_read(&l->l2, w->r.address, bytes, &v);
-    l->stats.hit[0]++;
+    count_access(l, &w->r, TIMING_HIT);
     if (w->r.kind == REQUEST_ATOMIC) {
         cache_update(&l->l2, w->r.address, &w->r.bytes, true);
         l->stats.atomics++;
@@ -323,26 +347,19 @@ static bool read_sector(struct channel *c, struct slice *l, const struct waiting
 static bool write_sector(struct channel *c, struct slice *l, const struct waiting *w)
 {
     struct cache_victim v;
-    if (!out_room(c, l) || !dram_room_for_miss(l)) {
-        l->stats.fail[2]++;
-        return false;
-    }
+    if (!out_room(c, l) || !dram_room_for_miss(l))
+        return fails(l, &w->r, TIMING_MISS_QUEUE_FULL);
     enum cache_result r = cache_write(&l->l2, w->r.address, &w->r.bytes, true, &v);
-    if (r == CACHE_RESERVATION_FAIL) {
-        l->stats.fail[0]++;
-        return false;
-    }
+    if (r == CACHE_RESERVATION_FAIL)
+        return fails(l, &w->r, TIMING_LINE_ALLOC_FAIL);
     if (r == CACHE_HIT_RESERVED) {             /* behind the fill that is under way */
-        if (mshr_add(&l->mshr, atom_of(l, w->r.address), w->group) >= MSHR_ENTRIES_FULL) {
-            l->stats.fail[1]++;
-            return false;
-        }
-        l->stats.merged[1]++;
+        if (mshr_add(&l->mshr, atom_of(l, w->r.address), w->group) >= MSHR_ENTRIES_FULL)
+            return fails(l, &w->r, TIMING_MSHR_MERGE_ENRTY_FAIL);
+        count_access(l, &w->r, TIMING_HIT_RESERVED);
         return true;
     }
     write_back(l, &v);
-    l->stats.hit[1] += r == CACHE_HIT;
-    l->stats.miss[1] += r != CACHE_HIT;
+    count_access(l, &w->r, outcome_of(r));
     after_access(c, l, w);
     return true;
 }
@@ -360,7 +377,7 @@ static void access_slice(struct channel *c, struct slice *l)
         return;
     uint32_t port = c->gpu->config.l2.port;
     l->port_from = c->now + (port && port < SECTOR_BYTES ? SECTOR_BYTES / port : 1);
-    l->stats.access[!read]++;
+    l->stats.l2.data_port_busy++;
     l->rop_at = (l->rop_at + 1) % l->rop_room;
     l->rop_n--;
 }
@@ -391,6 +408,7 @@ static void fill(struct channel *c, struct slice *l)
     mshr_fill(&l->mshr, atom_of(l, f.address), wake_group, &f);
     uint32_t port = c->gpu->config.l2.port;
     l->port_from = c->now + (port && port < SECTOR_BYTES ? SECTOR_BYTES / port : 1);
+    l->stats.l2.fill_port_busy++;
 }
 
 /* ---- DRAM ------------------------------------------------------------------------------------------------------------------------------------------- */

@@ -79,7 +79,8 @@ void dram_push(struct dram *d, const struct dram_request *r)
     uint32_t i = d->free_node;
     d->free_node = d->nodes[i].next;
     bool apart = r->write && d->spec.write_queue;
-    d->nodes[i] = (struct dram_node){.r = *r, .order = ++d->serial};
+    d->nodes[i] = (struct dram_node){.r = *r, .order = ++d->serial, .pushed = d->cycle};
+    d->stats.requests++;
     list_add(d, &d->banks[r->bank].waiting[apart], i);
     if (apart)
         d->n_writes++;
@@ -166,6 +167,14 @@ static void finish_write(struct dram *d, uint32_t i)
     node_free(d, i);
 }
 
+static void count_wait(struct dram *d, uint64_t pushed)
+{
+    uint64_t n = d->cycle - pushed;
+    d->stats.queue_latency += n;
+    d->stats.queue_latency_max = n > d->stats.queue_latency_max ? n : d->stats.queue_latency_max;
+    timing_histogram_count(d->stats.queue_latencies, n);
+}
+
 /* A column command of bank n, when it may go now. */
 static bool column(struct dram *d, uint32_t n)
 {
@@ -180,7 +189,8 @@ static bool column(struct dram *d, uint32_t n)
         return false;
     d->any_column_from = t + (s->ccd > s->burst_cycles ? s->ccd : s->burst_cycles);
     d->group_from[g] = t + s->ccdl;
-    d->stats.busy_cycles += s->burst_cycles;
+    d->stats.busy_clocks += s->burst_cycles;
+    count_wait(d, d->nodes[i].pushed);
     b->current = DRAM_NONE;
     if (write) {
         d->stats.writes++;
@@ -229,8 +239,10 @@ void dram_tick(struct dram *d)
 {
     retire(d);
     if (d->n_reads || d->n_writes) {
-        d->stats.active_cycles++;
-        d->stats.queue_sum += d->n_reads + d->n_writes;
+        uint32_t queued = d->n_reads + d->n_writes;
+        d->stats.active_clocks++;
+        d->stats.queue_sum += queued;
+        d->stats.queue_max = queued > d->stats.queue_max ? queued : d->stats.queue_max;
         schedule(d);
         bool column_done = false, row_done = false;
         for (uint32_t k = 0; k < d->spec.banks && !(column_done && row_done); k++) {
@@ -245,6 +257,9 @@ void dram_tick(struct dram *d)
                 break;
         }
         d->rotate = (d->rotate + 1) % d->spec.banks;
+        d->stats.row_commands += row_done;
+        d->stats.column_commands += column_done;
+        d->stats.both_commands += row_done && column_done;
     }
     d->cycle++;
 }

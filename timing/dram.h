@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
+#include "timing/stats.h"
 
 enum { DRAM_MAX_BANKS = 64 };
 
@@ -26,7 +27,7 @@ struct dram_spec {
 
 struct dram_request { uint64_t id; uint32_t bank, row; bool write; };
 
-struct dram_node { struct dram_request r; uint64_t order; uint32_t next, prev; };
+struct dram_node { struct dram_request r; uint64_t order, pushed; uint32_t next, prev; };
 struct dram_list { uint32_t first, last, n; };  /* of nodes, oldest first */
 
 enum { DRAM_NONE = UINT32_MAX };
@@ -36,8 +37,6 @@ struct dram_bank {
     uint64_t activate_from, column_from, write_from, precharge_from;   /* not before these cycles */
     struct dram_list waiting[2];               /* reads (or everything), writes of the write queue */
 };
-
-struct dram_stats { uint64_t reads, writes, activates, precharges, row_hits, row_misses, busy_cycles /* data bus */, active_cycles /* something to do */, queue_sum; };
 
 struct dram {
     struct dram_spec spec;
@@ -52,7 +51,7 @@ struct dram {
     uint64_t serial;
     struct dram_list flight;                   /* issued reads whose data is on its way; order = the cycle it is there */
     struct dram_list returned;                 /* reads that their slice has not taken yet */
-    struct dram_stats stats;
+    struct timing_channel_stats stats;         /* clocks is left to the owner: d->cycle */
 };
 
 enum status dram_create(struct dram *d, const struct dram_spec *spec, struct error *err) MUST_CHECK;

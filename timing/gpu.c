@@ -203,6 +203,7 @@ static bool give(struct timing_gpu *g, struct sm *s)
             return false;
         }
         k->next_cta++;
+        g->stats.ctas++;
         return true;
     }
     return false;
@@ -282,6 +283,7 @@ static void requests_to_channels(struct timing_gpu *g)
             channel_arrive(&g->channels[slice / per], &s->out.at[k], slice);
         }
         s->in_network += (uint32_t)s->out.n;
+        g->noc.request.packets += s->out.n;
         s->out.n = 0;
     }
 }
@@ -313,6 +315,7 @@ static void replies_to_sms(struct timing_gpu *g)
                 if (to)
                     *to = l->out.at[j];
             }
+            g->noc.reply.packets += l->out.n;
             l->out.n = 0;
         }
         for (uint32_t s = 0; s < g->n_sms; s++) {
@@ -387,6 +390,7 @@ static bool move_ended(struct timing_gpu *g)
         while (*end)
             end = &(*end)->next;
         *end = k;
+        g->stats.kernels++;
         any = true;
     }
     return any;
@@ -453,6 +457,25 @@ enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until)
             return TIMING_KERNEL_ENDED;
         if (stuck(g))
             return TIMING_DEADLOCK;
+    }
+}
+
+void timing_gpu_stats(const struct timing_gpu *g, struct timing_stats *out)
+{
+    memset(out, 0, sizeof *out);
+    out->gpu = g->stats;
+    out->gpu.cycles = g->now;
+    out->gpu.time_ps = (uint64_t)((double)g->now * 1e6 / g->config.clock.core);
+    out->noc = g->noc;
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        timing_stats_add(TIMING_STATS_sm, &out->sm, &g->sms[i].stats);
+    for (uint32_t i = 0; i < g->n_channels; i++) {
+        const struct channel *c = &g->channels[i];
+        struct timing_channel_stats dram = c->dram.stats;
+        dram.clocks = c->dram.cycle;
+        timing_stats_add(TIMING_STATS_channel, &out->channel, &dram);
+        for (uint32_t k = 0; k < g->config.mem.slices; k++)
+            timing_stats_add(TIMING_STATS_slice, &out->slice, &c->slices[k].stats);
     }
 }
 

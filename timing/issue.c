@@ -181,6 +181,7 @@ static uint32_t collect(struct sm *s, uint32_t slot, const struct warp_slot *w, 
         last = *from > last ? *from : last;
     }
     uint64_t cycles = (last + steps - 1) / steps - s->now;
+    s->stats.register_bank_stalls += cycles > 1 ? cycles - 1 : 0;
     return cycles > 1 ? (uint32_t)(cycles - 1) : 0;
 }
 
@@ -214,8 +215,11 @@ static bool step(struct sm *s, uint32_t slot, struct emu_event *e, struct emu_pe
     }
     w->block->warp_insns++;
     w->block->thread_insns += (uint32_t)__builtin_popcount(e->mask);
-    s->stats.warp_insns++;
-    s->stats.thread_insns += (uint32_t)__builtin_popcount(e->mask);
+    uint32_t lanes = (uint32_t)__builtin_popcount(e->mask);
+    s->stats.warp_instructions++;
+    s->stats.instructions += lanes;
+    s->stats.lane_slots += s->gpu->config.sample.active_lanes ? lanes : WARP_LANES;
+    s->stats.issued_lanes[lanes]++;
     return true;
 }
 
@@ -234,6 +238,7 @@ static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, 
         results_at(w, op, s->now + 1, 0);
         return;
     }
+    lsu_count(s, e);
     bool is_store = e->store || op->n_dst == 0;
     uint32_t id = load_new(s, slot, is_store);
     int32_t index = -1;
@@ -268,20 +273,18 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
     if (op->unit != UNIT_NONE && !(unit = unit_free(s, (enum unit_kind)op->unit, scheduler, &when))) {
         s->ready &= ~(1ull << slot);
         sm_wake_at(s, slot, when);
-        s->stats.stall_unit++;
         return false;
     }
     if (op->flags & OP_MEMORY && !(lsu_room(s) && s->free_load && s->n_free_pending)) {
         s->ready &= ~(1ull << slot);
         s->lsu_waiters |= 1ull << slot;
-        s->stats.stall_memory++;
         return false;
     }
     s->ready &= ~(1ull << slot);
     uint32_t extra = collect(s, slot, w, op);
     if (unit)
         *unit = s->now + op->initiation;
-    s->stats.machine_insns++;
+    s->stats.machine_instructions++;
     struct block *b = w->block;
     if (w->micro == 0) {
         struct emu_event e;
@@ -307,13 +310,35 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
     return true;
 }
 
+/* What became of a scheduler's chance in this cycle. */
+static void count_slot(struct sm *s, const struct scheduler *d, uint32_t number, unsigned issued, bool any)
+{
+    if (issued == 1)
+        s->stats.single_issue[number % TIMING_SCHEDULERS]++;
+    else if (issued == 2)
+        s->stats.dual_issue[number % TIMING_SCHEDULERS]++;
+    else if (any)
+        s->stats.stall_pipeline++;
+    else
+        issue_count_idle(s, d, 1);
+}
+
+void issue_count_idle(struct sm *s, const struct scheduler *d, uint64_t cycles)
+{
+    if (d->owned & s->taken_slots)
+        s->stats.stall_scoreboard += cycles;
+    else
+        s->stats.stall_idle += cycles;
+}
+
 void issue_cycle(struct sm *s)
 {
     const struct timing_config *c = &s->gpu->config;
     for (uint32_t i = 0; i < c->issue.schedulers; i++) {
         struct scheduler *d = &s->schedulers[i];
         uint64_t candidates = s->ready & d->owned;
-        s->stats.issue_slots++;
+        unsigned issued = 0;
+        bool any = candidates != 0;
         while (candidates) {
             int slot = d->policy->pick(d, candidates, s->warps);
             if (slot < 0)
@@ -321,15 +346,18 @@ void issue_cycle(struct sm *s)
             uint8_t unit = s->warps[slot].code->ops[s->warps[slot].insn].unit;
             if (try_issue(s, i, (uint32_t)slot)) {
                 d->last = slot;
+                issued = 1;
                 for (uint32_t n = 1; n < c->issue.per_warp && s->ready >> slot & 1; n++) {
                     uint8_t other = s->warps[slot].code->ops[s->warps[slot].insn].unit;
                     if ((c->issue.different_units && other == unit) || !try_issue(s, i, (uint32_t)slot))
                         break;
+                    issued = 2;
                 }
                 break;
             }
             candidates &= ~(1ull << slot);
         }
+        count_slot(s, d, i, issued, any);
     }
 }
 

@@ -98,6 +98,20 @@ static bool bypasses(const struct sm *s, const struct emu_event *e, enum request
            ptx_insn_has(e->insn, PTX_MOD_CG) || ptx_insn_has(e->insn, PTX_MOD_CV);
 }
 
+void lsu_count(struct sm *s, const struct emu_event *e)
+{
+    uint32_t lanes = (uint32_t)__builtin_popcount(e->mask);
+    switch (class_of(e)) {
+    case MEM_CLASS_SHARED:  s->stats.shared_instructions += lanes; break;
+    case MEM_CLASS_CONST:   s->stats.const_instructions += lanes; break;
+    case MEM_CLASS_PARAM:   s->stats.param_instructions += lanes; break;
+    case MEM_CLASS_TEXTURE: s->stats.texture_instructions += lanes; break;
+    case MEM_CLASS_GLOBAL:
+    case MEM_CLASS_LOCAL:
+        *(e->atomic ? &s->stats.atomic_instructions : e->store ? &s->stats.store_instructions : &s->stats.load_instructions) += lanes;
+    }
+}
+
 void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struct emu_event *e, int32_t pending, uint32_t load)
 {
     (void)op;
@@ -115,7 +129,7 @@ void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struc
     m->cycles = 1;
     if (m->class == MEM_CLASS_SHARED) {
         m->cycles = bank_cycles(&lanes);
-        s->stats.shared_conflict_cycles += m->cycles - 1;
+        s->stats.shared_bank_conflicts += m->cycles - 1;
     } else if (m->class == MEM_CLASS_GLOBAL || m->class == MEM_CLASS_LOCAL) {
         m->bypass = bypasses(s, e, kind);
         bool sectors = coalesce_by_sectors(&s->gpu->coalescer, m->bypass);
@@ -123,7 +137,6 @@ void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struc
             m->n = coalesce_local(s, slot, e, sectors, m->at);
         else
             m->n = kind == REQUEST_ATOMIC ? coalesce_atomic(&s->gpu->coalescer, &lanes, sectors, m->at) : coalesce(&s->gpu->coalescer, &lanes, sectors, m->at);
-        s->stats.global_accesses[e->store] += m->n;
         if (c->lsu.l1_model == TIMING_L1_WAVEFRONT) {
             uint32_t quarters = wavefront_quarter_cycles(&lanes, c->lsu.l1_return_bytes) + s->lsu_quarters;
             m->cycles = quarters / 4;
@@ -150,6 +163,18 @@ static void access_done(struct sm *s, uint32_t id, uint64_t cycle)
 
 static bool port_room(const struct sm *s) { return s->in_network + s->out.n < s->gpu->config.noc.input_queue; }
 
+static bool is_write(const struct request *r) { return r->kind == REQUEST_WRITE || r->kind == REQUEST_STRONG_WRITE || r->kind == REQUEST_ATOMIC; }
+
+static void count_sent(struct sm *s, const struct request *r)
+{
+    uint64_t *const sums[TIMING_ACCESS_TYPES] = {
+        [TIMING_GLOBAL_ACC_R] = &s->stats.sent_read_global, [TIMING_GLOBAL_ACC_W] = &s->stats.sent_write_global, [TIMING_LOCAL_ACC_R] = &s->stats.sent_read_local,
+        [TIMING_LOCAL_ACC_W] = &s->stats.sent_write_local, [TIMING_CONST_ACC_R] = &s->stats.sent_const, [TIMING_TEXTURE_ACC_R] = &s->stats.sent_texture};
+    if (sums[r->type])
+        ++*sums[r->type];
+    s->stats.sent[r->type][is_write(r) && r->sectors < TIMING_PACKET_SIZES ? r->sectors : 0]++;
+}
+
 /* One packet a cycle of the interconnect. */
 static bool send(struct sm *s, const struct request *r, uint64_t ready)
 {
@@ -162,21 +187,47 @@ static bool send(struct sm *s, const struct request *r, uint64_t ready)
     *to = *r;
     to->sm = s->number;
     to->time = slot;
+    to->sent = s->now;
+    count_sent(s, r);
     return true;
+}
+
+static enum timing_access_type type_of(const struct mem_op *m)
+{
+    bool write = m->kind == REQUEST_WRITE || m->kind == REQUEST_STRONG_WRITE;
+    if (m->class == MEM_CLASS_LOCAL)
+        return write ? TIMING_LOCAL_ACC_W : TIMING_LOCAL_ACC_R;
+    return write ? TIMING_GLOBAL_ACC_W : TIMING_GLOBAL_ACC_R;
+}
+
+static void count_access(struct sm *s, const struct mem_op *m, enum timing_outcome outcome) { s->stats.l1d.access[type_of(m)][outcome]++; }
+
+/* The access must try again. */
+static bool fails(struct sm *s, const struct mem_op *m, enum timing_fail why)
+{
+    count_access(s, m, TIMING_RESERVATION_FAIL);
+    s->stats.l1d.fail[type_of(m)][why]++;
+    s->stats.memory_stall++;
+    return false;
+}
+
+static enum timing_outcome outcome_of(enum cache_result r)
+{
+    static const enum timing_outcome outcomes[] = {[CACHE_HIT] = TIMING_HIT, [CACHE_HIT_RESERVED] = TIMING_HIT_RESERVED, [CACHE_MISS] = TIMING_MISS,
+                                                   [CACHE_SECTOR_MISS] = TIMING_SECTOR_MISS, [CACHE_RESERVATION_FAIL] = TIMING_RESERVATION_FAIL};
+    return outcomes[r];
 }
 
 static struct request request_of(const struct mem_op *m, const struct access *a, uint32_t tag)
 {
     return (struct request){.address = a->address, .tag = tag, .lanes = a->lanes, .pending = m->pending, .kind = m->kind, .source = SOURCE_DATA,
-                            .sectors = (uint8_t)(a->bytes / SECTOR_BYTES), .local = m->class == MEM_CLASS_LOCAL, .bytes = a->touched};
+                            .sectors = (uint8_t)(a->bytes / SECTOR_BYTES), .type = (uint8_t)type_of(m), .bytes = a->touched};
 }
 
 static bool send_access(struct sm *s, const struct mem_op *m, const struct access *a)
 {
-    if (!port_room(s)) {
-        s->stats.l1_fail[2]++;
-        return false;
-    }
+    if (!port_room(s)) 
+        return fails(s, m, TIMING_MISS_QUEUE_FULL);
     struct request r = request_of(m, a, m->load);
     return send(s, &r, s->now + s->gpu->config.lsu.l1_latency);
 }
@@ -187,7 +238,7 @@ static void write_back(struct sm *s, const struct cache_victim *v, uint64_t read
     for (unsigned i = 0; v->dirty && i < LINE_SECTORS; i++) {
         if (!v->bytes.sector[i])
             continue;
-        struct request r = {.address = v->line_address + i * SECTOR_BYTES, .tag = 0, .pending = -1, .kind = REQUEST_WRITE, .source = SOURCE_DATA, .sectors = 1};
+        struct request r = {.address = v->line_address + i * SECTOR_BYTES, .tag = 0, .pending = -1, .kind = REQUEST_WRITE, .type = TIMING_L1_WRBK_ACC, .source = SOURCE_DATA, .sectors = 1};
         r.bytes.sector[i] = v->bytes.sector[i];
         send(s, &r, ready);
     }
@@ -206,35 +257,30 @@ static bool load_access(struct sm *s, const struct mem_op *m, const struct acces
     struct cache_victim v = {.dirty = false};
     if (r == CACHE_HIT) {
         cache_read(&s->l1, a->address, &a->touched, &v);
-        s->stats.l1_hit[0]++;
+        count_access(s, m, TIMING_HIT);
         access_done(s, m->load, hit_at);
         return true;
     }
     enum mshr_result k = mshr_check(&s->l1_mshr, atom);
-    if (k == MSHR_ENTRIES_FULL || k == MSHR_MERGE_FULL) {
-        s->stats.l1_fail[1]++;
-        return false;
-    }
+    if (k == MSHR_ENTRIES_FULL || k == MSHR_MERGE_FULL)
+        return fails(s, m, k == MSHR_ENTRIES_FULL ? TIMING_MSHR_ENRTY_FAIL : TIMING_MSHR_MERGE_ENRTY_FAIL);
     if (k == MSHR_MERGED) {
         mshr_add(&s->l1_mshr, atom, m->load);
-        s->stats.l1_merged[0]++;
+        count_access(s, m, outcome_of(r));
+        count_access(s, m, TIMING_MSHR_HIT);
         return true;
     }
-    if (!port_room(s)) {
-        s->stats.l1_fail[2]++;
-        return false;
-    }
+    if (!port_room(s)) 
+        return fails(s, m, TIMING_MISS_QUEUE_FULL);
     r = cache_read(&s->l1, a->address, &a->touched, &v);
-    if (r == CACHE_RESERVATION_FAIL) {
-        s->stats.l1_fail[0]++;
-        return false;
-    }
+    if (r == CACHE_RESERVATION_FAIL)
+        return fails(s, m, TIMING_LINE_ALLOC_FAIL);
+    count_access(s, m, outcome_of(r));
     write_back(s, &v, hit_at);
     mshr_add(&s->l1_mshr, atom, m->load);
     struct request q = request_of(m, a, TAG_FILL);
     q.address = atom;
     q.sectors = (uint8_t)(s->l1.spec.sectored ? 1 : s->l1.spec.line_bytes / SECTOR_BYTES);
-    s->stats.l1_miss[0]++;
     return send(s, &q, hit_at);
 }
 
@@ -246,25 +292,18 @@ static bool store_access(struct sm *s, const struct mem_op *m, const struct acce
     struct cache_victim v = {.dirty = false};
     enum cache_result r = CACHE_MISS;
     if (keeps) {
-        if (!port_room(s)) {
-            s->stats.l1_fail[2]++;
-            return false;
-        }
+        if (!port_room(s))
+            return fails(s, m, TIMING_MISS_QUEUE_FULL);
         r = cache_write(&s->l1, a->address, &a->touched, true, &v);
-        if (r == CACHE_RESERVATION_FAIL || r == CACHE_HIT_RESERVED) {
-            s->stats.l1_fail[0]++;
-            return false;
-        }
+        if (r == CACHE_RESERVATION_FAIL || r == CACHE_HIT_RESERVED)
+            return fails(s, m, r == CACHE_HIT_RESERVED ? TIMING_MSHR_RW_PENDING : TIMING_LINE_ALLOC_FAIL);
         write_back(s, &v, s->now);
-        s->stats.l1_hit[1] += r == CACHE_HIT;
-        s->stats.l1_miss[1] += r != CACHE_HIT;
+        count_access(s, m, outcome_of(r));
         access_done(s, m->load, s->now + 1);
         return true;
     }
-    if (!port_room(s)) {
-        s->stats.l1_fail[2]++;
-        return false;
-    }
+    if (!port_room(s)) 
+        return fails(s, m, TIMING_MISS_QUEUE_FULL);
     if (spec->write == CACHE_WRITE_THROUGH && spec->write_alloc != CACHE_NO_ALLOCATE)
         r = cache_write(&s->l1, a->address, &a->touched, false, &v);
     else if (spec->write == CACHE_WRITE_THROUGH)
@@ -272,8 +311,7 @@ static bool store_access(struct sm *s, const struct mem_op *m, const struct acce
     else
         cache_evict(&s->l1, a->address);
     write_back(s, &v, s->now);
-    s->stats.l1_hit[1] += r == CACHE_HIT;
-    s->stats.l1_miss[1] += r != CACHE_HIT;
+    count_access(s, m, r == CACHE_HIT ? TIMING_HIT : r == CACHE_HIT_RESERVED ? TIMING_HIT_RESERVED : TIMING_MISS);
     struct request q = request_of(m, a, m->load);
     return send(s, &q, s->now + s->gpu->config.lsu.l1_latency);
 }
@@ -283,10 +321,7 @@ static bool one_access(struct sm *s, struct mem_op *m)
     const struct access *a = &m->at[m->next];
     bool store = m->kind == REQUEST_WRITE;
     bool done = m->bypass ? send_access(s, m, a) : store ? store_access(s, m, a) : load_access(s, m, a);
-    if (done) {
-        s->stats.l1_access[store] += !m->bypass;
-        m->next++;
-    }
+    m->next += done;
     return done;
 }
 
@@ -302,7 +337,11 @@ static void banked(struct sm *s, struct mem_op *m)
     uint64_t busy = 0;
     for (uint32_t i = 0; i < s->gpu->config.lsu.l1_banks && m->next < m->n; i++) {
         uint64_t bank = 1ull << bank_of(&s->gpu->config, m->at[m->next].address);
-        if (busy & bank || !one_access(s, m))
+        if (busy & bank) {
+            s->stats.l1_bank_conflicts++;
+            break;
+        }
+        if (!one_access(s, m))
             break;
         busy |= bank;
     }
@@ -362,8 +401,22 @@ uint64_t lsu_next(const struct sm *s)
 
 static void wake_load(void *user, uint32_t load) { access_done(user, load, ((struct sm *)user)->now + 1); }
 
+static void count_reply(struct sm *s, const struct reply *r)
+{
+    uint64_t trip = s->now - r->sent, back = clock_convert(&s->gpu->clocks, CLOCK_ICNT, CLOCK_CORE, r->time - r->left);
+    s->stats.fetches++;
+    s->stats.fetch_latency += trip;
+    s->stats.fetch_latency_max = trip > s->stats.fetch_latency_max ? trip : s->stats.fetch_latency_max;
+    timing_histogram_count(s->stats.fetch_latencies, trip);
+    s->stats.return_latency += back;
+    s->stats.return_latency_max = back > s->stats.return_latency_max ? back : s->stats.return_latency_max;
+    timing_histogram_count(s->stats.return_latencies, back);
+    s->stats.received[r->type][r->sectors < TIMING_PACKET_SIZES ? r->sectors : 0]++;
+}
+
 void lsu_reply(struct sm *s, const struct reply *r)
 {
+    count_reply(s, r);
     if (r->tag != TAG_FILL) {
         if (r->tag)                            /* 0: the write-back of a victim, which nobody waits for */
             access_done(s, r->tag, s->now + 1);

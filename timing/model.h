@@ -19,6 +19,7 @@
 #include "timing/code.h"
 #include "timing/dram.h"
 #include "timing/mshr.h"
+#include "timing/stats.h"
 #include "timing/timing.h"
 
 enum { MAX_WARPS = 64, MAX_SCHEDULERS = 8, NEVER_SOON = 512 };
@@ -37,21 +38,24 @@ enum request_source { SOURCE_DATA, SOURCE_INSTRUCTION, SOURCE_CONSTANT, SOURCE_T
 
 struct request {
     uint64_t time;                             /* interconnect cycle at which it is at the SM's port; then at the slice's */
+    uint64_t sent;                             /* core cycle at which it left the load/store unit */
     uint64_t address;                          /* of a sector, or of the first of several */
     uint32_t sm, tag;                          /* tag comes back with the reply: a load, a store's warp .. */
     uint32_t lanes;                            /* atomic and strong ones: which lanes' accesses it stands for */
     int32_t pending;                           /* atomic and strong ones: index in the SM's table; -1: nothing is to be performed */
     uint8_t kind, source;
     uint8_t sectors;                           /* how many 32-byte sectors from address on; one reply answers them all */
-    bool local;                                /* local memory, for statistics */
+    uint8_t type;                              /* enum timing_access_type */
     struct line_mask bytes;                    /* written bytes, relative to the 128-byte line */
 };
 
 struct reply {
-    uint64_t time;                             /* interconnect cycle at which it left the slice */
+    uint64_t time;                             /* interconnect cycle at which it reaches the SM */
+    uint64_t sent;                             /* of its request */
+    uint64_t left;                             /* interconnect cycle at which it was ready to leave the slice */
     uint64_t address;                          /* of the sector */
     uint32_t sm, tag;
-    uint8_t kind, source;
+    uint8_t kind, source, type, sectors;       /* sectors: of data, 0 for an acknowledgement */
     uint32_t slice, serial;                    /* order of replies of one time */
 };
 
@@ -115,24 +119,18 @@ struct scheduler {
     int last;                                  /* slot that issued last, -1: none */
 };
 
-struct sm_stats {
-    uint64_t cycles, warp_insns, thread_insns, machine_insns, issue_slots, ctas;
-    uint64_t l1_access[2], l1_hit[2], l1_miss[2], l1_merged[2], l1_fail[3];    /* [load, store]; [line, mshr entry or merge, miss queue] */
-    uint64_t shared_conflict_cycles, global_accesses[2], resident_warp_cycles;
-    uint64_t stall_empty, stall_data, stall_unit, stall_memory;
-};
-
 struct sm {
     struct timing_gpu *gpu;
     uint32_t number;
     uint64_t now;                              /* next cycle to be simulated */
+    uint64_t issued_at;                        /* the last cycle with a ready warp */
     bool more_ctas;                            /* some kernel has CTAs left: stop when one would fit */
     bool resume;                               /* `now` was simulated already: go on with the next cycle */
     bool wants_cta;                            /* stopped at `now`: could take a CTA */
     struct emu_worker *worker;                 /* of the host thread that runs it */
 
     struct warp_slot warps[MAX_WARPS];
-    uint64_t free_slots, ready;                /* sets of slots */
+    uint64_t free_slots, taken_slots, ready;   /* sets of slots */
     uint64_t wheel[NEVER_SOON]; uint64_t wheel_bits[NEVER_SOON / 64];     /* slots to look at again, by cycle */
     struct block blocks[MAX_WARPS];
     uint32_t n_blocks, threads, regs, shared_bytes;     /* in use */
@@ -157,7 +155,7 @@ struct sm {
 
     VEC(struct ended_cta) ended;               /* in this window */
     struct emu_fault fault; bool faulted;
-    struct sm_stats stats;
+    struct timing_sm_stats stats;
 };
 
 struct scheduler_policy {
@@ -186,6 +184,7 @@ void sm_drained(struct sm *s, uint32_t slot);  /* an access ended: the warp may 
 /* issue.c */
 void issue_evaluate(struct sm *s, uint32_t slot);       /* when can the next instruction of the slot go? */
 void issue_cycle(struct sm *s);
+void issue_count_idle(struct sm *s, const struct scheduler *d, uint64_t cycles);       /* in which the scheduler had no warp to issue */
 void issue_load_done(struct sm *s, uint32_t load);      /* all accesses of the instruction are back */
 /* lsu.c */
 enum status lsu_create(struct sm *s, struct error *err) MUST_CHECK;
@@ -197,10 +196,9 @@ void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struc
 void lsu_cycle(struct sm *s);
 uint64_t lsu_next(const struct sm *s);         /* cycle at which it has something to do; NEVER: nothing */
 void lsu_reply(struct sm *s, const struct reply *r);
+void lsu_count(struct sm *s, const struct emu_event *e);       /* an instruction that accesses memory */
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------- */
-
-struct slice_stats { uint64_t access[2], hit[2], miss[2], merged[2], fail[3], writebacks, atomics; };
 
 struct waiting { struct request r; uint64_t due; uint32_t group; };    /* one sector; due: L2 cycle; group: of the request it is part of */
 struct group { struct request r; uint32_t left, next_free; };
@@ -222,7 +220,7 @@ struct slice {
     uint64_t out_from;                         /* interconnect cycle at which its port to the SMs is free */
     uint32_t serial;
     VEC(struct reply) out;                     /* of this half window */
-    struct slice_stats stats;
+    struct timing_slice_stats stats;
 };
 
 struct delayed { uint64_t due, address; bool write; };         /* due: L2 cycle */
@@ -265,6 +263,8 @@ struct timing_gpu {
     struct sm *sms; uint32_t n_sms;
     struct channel *channels; uint32_t n_channels, n_slices;
     struct kernel *kernels, *ended;            /* resident, in order of start; ended ones to be taken */
+    struct timing_gpu_stats stats;
+    struct timing_noc_stats noc;
     struct code_table codes;
     struct team *team;                         /* host threads */
     struct emu_fault fault; bool faulted;

@@ -86,10 +86,10 @@ enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error
     s->regs += warps * WARP_LANES * ((k->spec.regs + 3) & ~3u);
     s->shared_bytes += k->spec.shared_bytes + c->smem.reserved;
     s->cta_from = s->now + 1;
-    s->stats.ctas++;
     for (uint32_t i = 0; i < warps; i++) {
         uint32_t slot = (uint32_t)__builtin_ctzll(s->free_slots);
         s->free_slots &= s->free_slots - 1;
+        s->taken_slots |= 1ull << slot;
         b->warps |= 1ull << slot;
         s->warps[slot] = (struct warp_slot){.block = b, .number = i, .age = s->next_age++, .code = NULL};
         sm_wake_at(s, slot, s->now + 1);
@@ -109,6 +109,8 @@ static void block_end(struct sm *s, struct block *b)
     uint32_t warps = warps_of(k);
     emu_cta_free(b->cta, s->worker);
     s->free_slots |= b->warps;
+    s->taken_slots &= ~b->warps;
+    s->stats.ctas++;
     s->n_blocks--;
     s->threads -= warps * WARP_LANES;
     s->regs -= warps * WARP_LANES * ((k->spec.regs + 3) & ~3u);
@@ -224,8 +226,10 @@ void sm_run(struct sm *s, uint64_t until)
         wake(s);
         if (lsu_next(s) == s->now)
             lsu_cycle(s);
-        if (s->ready)
+        if (s->ready) {
+            s->issued_at = s->now;
             issue_cycle(s);
+        }
         if (s->wants_cta && s->more_ctas)
             return;                            /* at `now`, which is simulated already: goes on with the next */
         sm_advance(s, until);
@@ -240,8 +244,15 @@ void sm_advance(struct sm *s, uint64_t until)
     next = least(next, in > s->now ? in : s->now + 1);
     next = least(next, until);
     if (s->n_blocks) {
-        s->stats.cycles += next - s->now;
-        s->stats.resident_warp_cycles += (next - s->now) * (s->threads / WARP_LANES);
+        const struct timing_config *c = &s->gpu->config;
+        uint64_t n = next - s->now;
+        s->stats.active_cycles += n;
+        s->stats.resident_warp_cycles += n * (s->threads / WARP_LANES);
+        s->stats.warp_slot_cycles += n * c->derived.warps_per_sm;
+        s->stats.issue_slots += n * c->issue.schedulers;
+        uint64_t idle = s->issued_at == s->now ? n - 1 : n;    /* issue_cycle counted this one */
+        for (uint32_t i = 0; idle && i < c->issue.schedulers; i++)
+            issue_count_idle(s, &s->schedulers[i], idle);
     }
     s->now = next;
 }

@@ -14,6 +14,7 @@
 #define HEDDLE_TIMING_H
 #include "emu/emu.h"
 #include "timing/config.h"
+#include "timing/stats.h"
 
 struct timing_gpu;
 
@@ -47,6 +48,9 @@ bool timing_kernel_take(struct timing_gpu *g, struct timing_kernel_result *out);
 /* After TIMING_FAULT and TIMING_DEADLOCK: what happened. */
 const struct emu_fault *timing_fault(const struct timing_gpu *g);
 void timing_explain(const struct timing_gpu *g, char *buf, size_t n);
+
+/* All that was counted so far: SMs, slices and channels summed. *out is large. */
+void timing_gpu_stats(const struct timing_gpu *g, struct timing_stats *out);
 
 /* What the host copied to the device is in L2 afterwards, when the configuration says so (mem.copy_fills_l2). No time passes. */
 void timing_copy_to_device(struct timing_gpu *g, uint64_t address, uint64_t bytes);
