@@ -9,6 +9,7 @@
 
 #include "emu/cluster.h"
 #include "emu/flow.h"
+#include "emu/mbarrier.h"
 
 enum {
     SLICE = 8192,                              /* warp instructions that a warp may run before the next one's turn */
@@ -151,7 +152,7 @@ enum status cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_worke
     cta->cluster = NULL;
     cta->cluster_rank = 0;
     cta->next_warp = 0;
-    cta->barriers_open = 0;
+    cta->barriers_open = cta->mbarrier_waits = cta->failures = 0;
     memset(cta->barrier_room, 0, sizeof cta->barrier_room);
     if (g->shared_bytes) memset(cta->shared, 0, g->shared_bytes);
     for (uint32_t i = 0; i < g->warps; i++) {
@@ -333,7 +334,8 @@ enum emu_result cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t quan
             wk->ctas++;
             return EMU_DONE;
         }
-        if (!ran && !cta_unblock(cta, c)) return EMU_BLOCKED;
+        if (cta->mbarrier_waits && ran) mbarrier_turn(cta, c);
+        if (!ran && !cta_unblock(cta, c) && !mbarrier_fail_all(cta, c)) return EMU_BLOCKED;
     }
 }
 
@@ -349,17 +351,21 @@ struct emu_cta *emu_cta_of_rank(struct emu_cta *cta, uint32_t rank)
 
 /* ---- explaining ------------------------------------------------------------------------------------------------------------ */
 
-static const char *const waits_for[] = { "ready", "reconvergence", "barrier", "lanes of mask", "sleep", "barrier of the cluster" };
+static const char *const waits_for[] = { "ready", "reconvergence", "barrier", "lanes of mask", "sleep", "barrier of the cluster", "mbarrier" };
 
-static void explain_split(const struct split *s, uint32_t warp, char *buf, size_t n)
+static void explain_split(const struct emu_cta *cta, const struct split *s, uint32_t warp, char *buf, size_t n)
 {
+    char what[160];
     const struct ptx_function *f = s->act->code->function;
     const struct ptx_insn *in = &f->insns[s->next->ptx];
     if (s->state == SPLIT_BARRIER)
         snprintf(buf, n, "warp %u lanes 0x%08x: barrier %u, %s line %u\n", warp, s->mask, s->sync_mask, f->name, in->line);
     else if (s->state == SPLIT_SYNC)
         snprintf(buf, n, "warp %u lanes 0x%08x: waits for lanes 0x%08x, %s line %u\n", warp, s->mask, s->sync_mask & ~s->mask, f->name, in->line);
-    else
+    else if (s->state == SPLIT_MBARRIER) {
+        mbarrier_explain(cta, s->next, s->act->frame, s->mask, what, sizeof what);
+        snprintf(buf, n, "warp %u lanes 0x%08x: %s, %s line %u\n", warp, s->mask, what, f->name, in->line);
+    } else
         snprintf(buf, n, "warp %u lanes 0x%08x: %s, %s line %u\n", warp, s->mask, waits_for[s->state], f->name, in->line);
 }
 
@@ -372,7 +378,7 @@ static size_t explain_block(const struct emu_cta *cta, char *buf, size_t n)
         struct split whole = { .next = w->next, .mask = w->mask, .sync_mask = f->barrier - 1, .state = SPLIT_BARRIER, .act = f->act };
         bool waits = f->barrier != 0;
         for (uint32_t k = 0; k < f->n + waits && at + 1 < n; k++) {
-            explain_split(k < f->n ? &f->waiting[k] : &whole, i, buf + at, n - at);
+            explain_split(cta, k < f->n ? &f->waiting[k] : &whole, i, buf + at, n - at);
             at += strlen(buf + at);
         }
     }

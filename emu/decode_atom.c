@@ -1,7 +1,7 @@
 /* atom, red. */
 #include <string.h>
 
-#include "emu/decode_mem.h"
+#include "emu/decode_async.h"
 #include "emu/mem_atom.h"
 
 static const struct { uint16_t mod; uint8_t op; } ops[] = {
@@ -106,7 +106,7 @@ static enum status emit(struct decoder *d, const struct ptx_insn *in, const stru
 static enum status atomic(struct decoder *d, const struct ptx_insn *in, bool red)
 {
     if (ptx_insn_has(in, PTX_MOD_ASYNC))
-        return decode_unsupported(d, in, "asynchronous reductions");
+        return decode_async_store(d, in, red);
     const struct ptx_operand *mem = &in->operands[red ? 0 : 1];
     struct shape s = { .op = op_of(in), .ptx = in->types[in->n_types - 1], .n = in->vec > 1 ? in->vec : 1 };
     s.type = s.op < 0 ? -1 : type_of(s.ptx, s.op);
@@ -121,6 +121,12 @@ static enum status atomic(struct decoder *d, const struct ptx_insn *in, bool red
     if (in->space != PTX_SPACE_SHARED && (s.old || !commutes(s.op, s.type)))
         decode_says_ordered(d);
     return emit(d, in, mem, &s);
+}
+
+combine_fn decode_combine(const struct ptx_insn *in, enum ptx_type type)
+{
+    int op = op_of(in), t = op < 0 ? -1 : type_of(type, op);
+    return t < 0 || op == ATOM_CAS || op == ATOM_EXCH ? NULL : atom_span_of((enum atom_op)op, (enum atom_type)t);
 }
 
 enum status decode_atom(struct decoder *d, const struct ptx_insn *in) { return atomic(d, in, false); }

@@ -1,7 +1,7 @@
 /* ld, ldu, st: to records for emu/isa_mem.c and emu/mem.c. */
 #include <string.h>
 
-#include "emu/decode_mem.h"
+#include "emu/decode_async.h"
 
 enum mem_kind decode_mem_kind(enum ptx_type t)
 {
@@ -165,7 +165,9 @@ enum status decode_ld(struct decoder *d, const struct ptx_insn *in) { return loa
 
 enum status decode_st(struct decoder *d, const struct ptx_insn *in)
 {
-    if (ptx_insn_has(in, PTX_MOD_ASYNC) || ptx_insn_has(in, PTX_MOD_BULK))
+    if (ptx_insn_has(in, PTX_MOD_ASYNC))
+        return decode_async_store(d, in, false);
+    if (ptx_insn_has(in, PTX_MOD_BULK))
         return decode_unsupported(d, in, "asynchronous stores");
     return load_or_store(d, in, true);
 }

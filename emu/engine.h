@@ -43,7 +43,7 @@ struct fill {
 /* Divergence. A warp is a set of splits with disjoint masks; one runs, the others are ready or wait. A join collects the lanes that
  * reach a reconvergence point until all expected ones are there (or, under ITS, until nothing else in the warp can run). */
 enum split_state { SPLIT_READY, SPLIT_JOIN /* waits in a join */, SPLIT_BARRIER /* CTA barrier */, SPLIT_SYNC /* .sync with member mask */, SPLIT_SLEEP,
-                   SPLIT_CLUSTER /* barrier of the cluster */ };
+                   SPLIT_CLUSTER /* barrier of the cluster */, SPLIT_MBARRIER /* mbarrier.try_wait, test_wait */ };
 
 struct range_cache {                           /* last range an access site hit; lo = 1, hi = 0 when empty */
     uint64_t lo, hi;
@@ -107,6 +107,8 @@ struct emu_cta {                               /* emu/cta.c */
     char *frames, *local; size_t frames_bytes, local_bytes, shared_room; uint32_t warps_room;
     struct cta_barrier barrier_room[16];
     uint32_t barriers_open;                    /* some barrier has arrivals */
+    uint32_t mbarrier_waits;                   /* splits that wait at an mbarrier; and how often all of them failed in a row: */
+    uint32_t failures; uint64_t failed_at;     /* see emu/mbarrier.h */
     struct warp_flow *flows;
 };
 

@@ -33,6 +33,7 @@ struct split {
     uint32_t mask;
     uint32_t sync_mask;                        /* SYNC: the member mask; BARRIER: the barrier's number */
     uint8_t state;                             /* enum split_state */
+    uint8_t age;                               /* MBARRIER: turns that it waited */
     struct join *join;
     struct activation *act;
 };

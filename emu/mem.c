@@ -203,6 +203,44 @@ bool mem_resolve(const struct insn *in, struct warp *w, struct ctx *c, uint32_t 
     return true;
 }
 
+static struct insn place_record(const struct insn *in, const struct mem_place *p)
+{
+    return (struct insn){ .a = p->row, .imm = (uint64_t)p->offset, .site = p->site, .ptx = in->ptx,
+                          .extra = MEM_EXTRA(0, 0, p->space, p->form, p->store ? MEM_STORE : 0) };
+}
+
+bool mem_place_resolve(const struct insn *in, const struct mem_place *p, struct warp *w, struct ctx *c, uint32_t mask, unsigned bytes, char *at[WARP_SIZE])
+{
+    struct insn r = place_record(in, p);
+    if (mem_resolve(&r, w, c, mask, bytes, at))
+        return true;
+    w->next = in;                              /* not the passing record */
+    return false;
+}
+
+uint64_t mem_place_address(const struct mem_place *p, const struct warp *w, uint32_t lane)
+{
+    struct insn r = { .a = p->row, .extra = MEM_EXTRA(0, 0, p->space, p->form, 0) };
+    uint64_t x = lane_address(&r, w, lane, p->offset);
+    return p->space == MEM_SHARED ? (uint32_t)x : x;
+}
+
+char *mem_span(const struct insn *in, const struct mem_place *p, struct warp *w, struct ctx *c, uint32_t lane, uint64_t address, uint32_t bytes, unsigned align)
+{
+    struct insn r = place_record(in, p);
+    struct lane_access a = { .in = &r, .w = w, .c = c, .lane = lane, .bytes = bytes, .address = address, .space = p->space };
+    char *at = NULL, why[64];
+    if (address & (align - 1)) {
+        snprintf(why, sizeof why, "not a multiple of %u", align);
+        fault(&r, w, c, lane, ST_MISALIGNED_ADDRESS, p->space, address, bytes, why);
+    } else {
+        at = at_space[p->space](&a);
+    }
+    if (!at)
+        w->next = in;
+    return at;
+}
+
 char *mem_at(struct warp *w, struct ctx *c, uint32_t lane, uint64_t address, bool store, uint64_t *room)
 {
     if (address - EMU_SHARED_WINDOW < EMU_WINDOW_BYTES) {

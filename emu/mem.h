@@ -50,6 +50,15 @@ static inline unsigned mem_access_bytes(uint32_t extra) { return mem_kind_bytes(
  * access per lane. addr receives the addresses as the record's space counts them. Fills the stepping event. Lanes outside mask are untouched. */
 bool mem_resolve(const struct insn *in, struct warp *w, struct ctx *c, uint32_t mask, unsigned bytes, char *at[WARP_SIZE]);
 
+/* An address operand of an instruction that has several: they do not all fit into the record. */
+struct mem_place { int64_t offset; uint32_t row; uint16_t site; uint8_t space, form; /* enum mem_space, enum mem_form */ bool store; };
+/* As mem_resolve, for the place; in is the record that a fault names. */
+bool mem_place_resolve(const struct insn *in, const struct mem_place *p, struct warp *w, struct ctx *c, uint32_t mask, unsigned bytes, char *at[WARP_SIZE]);
+/* The lane's address as the place's space counts it. */
+uint64_t mem_place_address(const struct mem_place *p, const struct warp *w, uint32_t lane);
+/* Host pointer to `bytes` (at least 1) at `address` of the place's space, a multiple of align, as lane sees them; or faults and returns NULL. */
+char *mem_span(const struct insn *in, const struct mem_place *p, struct warp *w, struct ctx *c, uint32_t lane, uint64_t address, uint32_t bytes, unsigned align);
+
 /* Load of a kernel parameter at a fixed offset. */
 const struct insn *mem_param(const struct insn *in, struct warp *w, struct ctx *c);
 /* The load or store of any record, lane by lane; full and masked form. */

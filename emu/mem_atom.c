@@ -206,3 +206,35 @@ handler atom_handler(enum atom_op op, enum atom_type type)
     };
     return table[op][type];
 }
+
+/* ---- spans: reductions of asynchronous copies, element by element ----------------------------------------------------------- */
+
+#define SPAN(name, bits, step)                                                                                        \
+    static void span_##name(void *to, const void *from, size_t n, bool parallel)                                      \
+    {                                                                                                                 \
+        uint##bits##_t *p = to;                                                                                       \
+        for (size_t i = 0; i < n; i++, p++) {                                                                         \
+            uint##bits##_t x, old = peek##bits(p);                                                                    \
+            memcpy(&x, (const char *)from + i * sizeof x, sizeof x);                                                  \
+            if (!parallel)                                                                                            \
+                *p = step(old, x, 0);                                                                                 \
+            else                                                                                                      \
+                while (!swap##bits(p, &old, step(old, x, 0)))                                                         \
+                    ;                                                                                                 \
+        }                                                                                                             \
+    }
+#define ATOM(op, type, bits, expression) SPAN(op##_##type, bits, step_##op##_##type)
+#include "emu/mem_atom.def"
+#undef ATOM
+SPAN(ADD_F32, 32, add_f32_keep)
+
+atom_span atom_span_of(enum atom_op op, enum atom_type type)
+{
+    static const atom_span table[ATOM_OPS][ATOM_TYPES] = {
+#define ATOM(op, type, bits, expression) [ATOM_##op][ATOM_##type] = span_##op##_##type,
+#include "emu/mem_atom.def"
+#undef ATOM
+        [ATOM_ADD][ATOM_F32] = span_ADD_F32,
+    };
+    return table[op][type];
+}

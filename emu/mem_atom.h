@@ -11,4 +11,8 @@ enum atom_type { ATOM_U32, ATOM_S32, ATOM_U64, ATOM_S64, ATOM_F32, ATOM_F64, ATO
                  ATOM_TYPES };
 handler atom_handler(enum atom_op op, enum atom_type type);     /* NULL: there is no such operation */
 
+/* to[i] = op(to[i], from[i]) for n elements; parallel: each as one host atomic. Additions of f32 keep subnormals, unlike those of red. NULL: there is no such operation. */
+typedef void (*atom_span)(void *to, const void *from, size_t n, bool parallel);
+atom_span atom_span_of(enum atom_op op, enum atom_type type);
+
 #endif

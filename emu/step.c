@@ -1,6 +1,7 @@
 /* One instruction of one warp at a time, for timing models, debuggers and traces. The handlers are the run loop's own; c->event makes memory
  * handlers take their exact path, which fills the event. */
 #include "emu/flow.h"
+#include "emu/mbarrier.h"
 
 enum { PATIENCE = 64, UNLIMITED = 1 << 20 };
 
@@ -19,7 +20,7 @@ static bool step_ready(struct warp *w, struct ctx *c)
 {
     for (;;) {
         if (w->state == WARP_SWITCH && !flow_pick(w)) {
-            if (!flow_sync_retry(w, c) && !flow_release(w)) return false;
+            if (!flow_sync_retry(w, c) && !flow_release(w) && !mbarrier_fail_all(w->cta, c)) return false;
             continue;
         }
         if (w->next->full != run_meet && w->next->full != run_count) return true;
