@@ -5,6 +5,7 @@
 #ifndef HEDDLE_EMU_ASYNC_H
 #define HEDDLE_EMU_ASYNC_H
 #include "emu/mem.h"
+#include "emu/mem_atom.h"
 
 /* cp.async, one size each. Record: a, extra's form, target: destination row and offset in shared memory; b, imm: source row (8 bytes a lane; 0 = none) and
  * offset in global memory; c: row of source sizes (4 bytes a lane) or, ASYNC_IGNORE, a mask of lanes that copy nothing but zeros; 0 = neither. */
@@ -20,7 +21,7 @@ struct async_store {
     unsigned n, bytes;                         /* elements (1, 2, 4) and their size */
     uint32_t rows[4];
     bool has_mbarrier;
-    void (*combine)(void *to, const void *from, size_t n, bool parallel);      /* NULL: stores; see emu/mem_atom.h */
+    atom_span combine;                         /* NULL: stores */
 };
 const struct insn *async_store(const struct insn *in, struct warp *w, struct ctx *c);
 

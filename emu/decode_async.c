@@ -1,7 +1,6 @@
 /* cp and its relatives: to records for emu/async.c, emu/mbarrier.c, emu/bulk.c and emu/tma.c. */
 #include "emu/decode_async.h"
 
-#include "emu/mem_atom.h"
 
 struct mem_place decode_place(struct decoder *d, const struct ptx_operand *o, enum ptx_space space, bool store)
 {
@@ -42,12 +41,12 @@ static enum status decode_copy(struct decoder *d, const struct ptx_insn *in)
 
 enum status decode_cp(struct decoder *d, const struct ptx_insn *in)
 {
+    if (ptx_insn_has(in, PTX_MOD_BULK))
+        return decode_cp_bulk(d, in);
     if (ptx_insn_has(in, PTX_MOD_MBARRIER))
         return decode_copies_arrive(d, in);
     if (ptx_insn_has(in, PTX_MOD_COMMIT_GROUP) || ptx_insn_has(in, PTX_MOD_WAIT_GROUP) || ptx_insn_has(in, PTX_MOD_WAIT_ALL))
         return ST_OK;                          /* see emu/async.h */
-    if (ptx_insn_has(in, PTX_MOD_BULK))
-        return decode_unsupported(d, in, "bulk copies");
     return decode_copy(d, in);
 }
 
@@ -62,7 +61,7 @@ enum status decode_async_store(struct decoder *d, const struct ptx_insn *in, boo
     enum ptx_type type = (enum ptx_type)in->types[0];
     unsigned n = in->vec > 1 ? in->vec : 1, width = decode_type_width(type);
     *s = (struct async_store){ .n = n, .bytes = ptx_type_bytes(type), .has_mbarrier = mbarrier };
-    if (red && !(s->combine = decode_combine(in, type)))
+    if (red && !(s->combine = decode_combine(d, in, type, !mbarrier)))
         return decode_unsupported(d, in, "no such reduction");
     const struct ptx_operand *o = in->operands, *data = &o[1];
     if (n > 4 || (data->kind == PTX_OPERAND_VEC ? data->count != n : n > 1))

@@ -123,10 +123,16 @@ static enum status atomic(struct decoder *d, const struct ptx_insn *in, bool red
     return emit(d, in, mem, &s);
 }
 
-combine_fn decode_combine(const struct ptx_insn *in, enum ptx_type type)
+int decode_atom_op(const struct ptx_insn *in) { return op_of(in); }
+
+atom_span decode_combine(struct decoder *d, const struct ptx_insn *in, enum ptx_type type, bool global)
 {
     int op = op_of(in), t = op < 0 ? -1 : type_of(type, op);
-    return t < 0 || op == ATOM_CAS || op == ATOM_EXCH ? NULL : atom_span_of((enum atom_op)op, (enum atom_type)t);
+    if (t < 0 || op == ATOM_CAS || op == ATOM_EXCH)
+        return NULL;
+    if (global && !commutes(op, t))
+        decode_says_ordered(d);
+    return atom_span_of((enum atom_op)op, (enum atom_type)t);
 }
 
 enum status decode_atom(struct decoder *d, const struct ptx_insn *in) { return atomic(d, in, false); }

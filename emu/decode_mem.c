@@ -168,6 +168,6 @@ enum status decode_st(struct decoder *d, const struct ptx_insn *in)
     if (ptx_insn_has(in, PTX_MOD_ASYNC))
         return decode_async_store(d, in, false);
     if (ptx_insn_has(in, PTX_MOD_BULK))
-        return decode_unsupported(d, in, "asynchronous stores");
+        return decode_bulk_zero(d, in);
     return load_or_store(d, in, true);
 }

@@ -1,12 +1,14 @@
-/* Lists of (type, name, type, name, ...) as the rows of api.def have them, (void) for none. Up to 12 parameters.
+/* Lists of (type, name, type, name, ...) as the rows of api.def have them, (void) for none. Up to 16 parameters.
  *   PARAMS list     type name, type name        for a prototype
  *   NAMES list      name, name                  for a call
  *   TRACED list     {"type", "name", &name, sizeof name}, ...      for struct api_arg */
 #ifndef HEDDLE_ARGS_H
 #define HEDDLE_ARGS_H
 
-#define ARGS_COUNT_(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, _18, _19, _20, _21, _22, _23, _24, n, ...) n
-#define ARGS_COUNT(...) ARGS_COUNT_(__VA_ARGS__, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define ARGS_COUNT_(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, _18, _19, _20, _21, _22, _23, _24, _25, _26, _27, _28, \
+                    _29, _30, _31, _32, n, ...) n
+#define ARGS_COUNT(...) ARGS_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, \
+                                     1, 0)
 #define ARGS_JOIN_(a, b) a##b
 #define ARGS_JOIN(a, b) ARGS_JOIN_(a, b)
 #define PARAMS(...) ARGS_JOIN(PARAMS_, ARGS_COUNT(__VA_ARGS__))(__VA_ARGS__)
@@ -26,6 +28,10 @@
 #define PARAMS_20(t, n, ...) t n, PARAMS_18(__VA_ARGS__)
 #define PARAMS_22(t, n, ...) t n, PARAMS_20(__VA_ARGS__)
 #define PARAMS_24(t, n, ...) t n, PARAMS_22(__VA_ARGS__)
+#define PARAMS_26(t, n, ...) t n, PARAMS_24(__VA_ARGS__)
+#define PARAMS_28(t, n, ...) t n, PARAMS_26(__VA_ARGS__)
+#define PARAMS_30(t, n, ...) t n, PARAMS_28(__VA_ARGS__)
+#define PARAMS_32(t, n, ...) t n, PARAMS_30(__VA_ARGS__)
 
 #define NAMES_1(v)
 #define NAMES_2(t, n) n
@@ -40,6 +46,10 @@
 #define NAMES_20(t, n, ...) n, NAMES_18(__VA_ARGS__)
 #define NAMES_22(t, n, ...) n, NAMES_20(__VA_ARGS__)
 #define NAMES_24(t, n, ...) n, NAMES_22(__VA_ARGS__)
+#define NAMES_26(t, n, ...) n, NAMES_24(__VA_ARGS__)
+#define NAMES_28(t, n, ...) n, NAMES_26(__VA_ARGS__)
+#define NAMES_30(t, n, ...) n, NAMES_28(__VA_ARGS__)
+#define NAMES_32(t, n, ...) n, NAMES_30(__VA_ARGS__)
 
 #define TRACED_1(v)
 #define TRACED_2(t, n) {#t, #n, &n, sizeof n},
@@ -54,5 +64,9 @@
 #define TRACED_20(t, n, ...) {#t, #n, &n, sizeof n}, TRACED_18(__VA_ARGS__)
 #define TRACED_22(t, n, ...) {#t, #n, &n, sizeof n}, TRACED_20(__VA_ARGS__)
 #define TRACED_24(t, n, ...) {#t, #n, &n, sizeof n}, TRACED_22(__VA_ARGS__)
+#define TRACED_26(t, n, ...) {#t, #n, &n, sizeof n}, TRACED_24(__VA_ARGS__)
+#define TRACED_28(t, n, ...) {#t, #n, &n, sizeof n}, TRACED_26(__VA_ARGS__)
+#define TRACED_30(t, n, ...) {#t, #n, &n, sizeof n}, TRACED_28(__VA_ARGS__)
+#define TRACED_32(t, n, ...) {#t, #n, &n, sizeof n}, TRACED_30(__VA_ARGS__)
 
 #endif
