@@ -3,12 +3,13 @@
 
 #include <string.h>
 
+#include "emu/cluster.h"
 #include "emu/mbarrier.h"
 
 char *bulk_peer(const struct insn *in, struct warp *w, struct ctx *c, uint32_t lane, uint32_t rank, uint32_t offset, uint32_t bytes)
 {
     struct mem_place p = { .space = MEM_SHARED, .form = MEM_ROW64, .store = true };
-    return mem_span(in, &p, w, c, lane, (uint64_t)rank << CLUSTER_SHIFT | offset, bytes, 1);
+    return mem_span(in, &p, w, c, lane, cluster_address(rank, offset, c->cta->cluster_rank), bytes, 1);
 }
 
 static void move(const struct bulk *b, const struct warp *w, const struct ctx *c, uint32_t lane, char *to, const char *from, uint32_t n)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "emu/cluster.h"
 #include "emu/decode_async.h"
 #include "emu/decoder.h"
 
@@ -153,9 +154,16 @@ void mbarrier_explain(const struct emu_cta *cta, const struct insn *in, const ch
 
 /* ---- changes ----------------------------------------------------------------------------------------------------------- */
 
+/* The block, of this one's cluster, in whose shared memory the object is. */
 static struct emu_cta *owner_of(struct ctx *c, const char *at)
 {
-    return at >= c->shared && at - c->shared < (ptrdiff_t)c->shared_bytes ? c->cta : NULL;
+    const struct cluster *k = c->cta->cluster;
+    if ((uintptr_t)at - (uintptr_t)c->shared < c->shared_bytes)
+        return c->cta;
+    for (uint32_t i = 0; k && i < k->n; i++)
+        if ((uintptr_t)at - (uintptr_t)k->cta[i]->shared < k->cta[i]->shared_bytes)
+            return k->cta[i];
+    return NULL;
 }
 
 const char *mbarrier_update(struct ctx *c, char *at, int64_t tx, uint32_t arrivals, uint32_t drops, bool quiet)

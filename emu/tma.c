@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "emu/bulk.h"
+#include "emu/cluster.h"
 #include "emu/mbarrier.h"
 
 enum { ROW_MOST = 256 * 8, SHARED_ALIGN = 128 };
@@ -373,10 +374,10 @@ static bool copy_block(struct walk *k, const uint32_t offsets[3], uint32_t rank)
     uint32_t bytes = k->rows * k->pitch;
     char *tell = NULL;
     if (rank != UINT32_MAX) {
-        uint32_t own = (uint32_t)(barrier >> CLUSTER_SHIFT & 0xff) ? (uint32_t)(barrier >> CLUSTER_SHIFT & 0xff) : k->w->cta->cluster_rank;
-        uint32_t told = t->pair ? (rank & ~1u) | (own & 1) : rank;
-        at = (uint64_t)rank << CLUSTER_SHIFT | (at & CLUSTER_MASK);
-        barrier = (uint64_t)told << CLUSTER_SHIFT | (barrier & CLUSTER_MASK);
+        uint32_t own = k->w->cta->cluster_rank;
+        uint32_t told = t->pair ? (rank & ~1u) | (cluster_rank_of((uint32_t)barrier, own) & 1) : rank;
+        at = cluster_address(rank, (uint32_t)at, own);
+        barrier = cluster_address(told, (uint32_t)barrier, own);
     }
     k->shared_at = (uint32_t)at & CLUSTER_MASK;
     struct mem_place shared = t->shared, told = t->mbarrier;
