@@ -428,6 +428,8 @@ static void keyword(struct reader *r, const char *key, char *rest)
         launch_read(r, t, text);
     else if (strcmp(key, "fault") == 0)
         t->fault = text;
+    else if (strcmp(key, "tensormap") == 0)
+        t->map = text;
     else if (strcmp(key, "buffer") == 0 && !t->has_buffer) {
         char *size = word(&text);
         t->has_buffer = true;
@@ -582,7 +584,7 @@ static void put_entry(FILE *o, const struct test *t, size_t number)
     fprintf(o, "// %s: %s\n.visible .entry c%zu(.param .u64 p_in, .param .u64 p_out, .param .u64 p_buf", t->file, t->name, number);
     for (unsigned i = 0; i < t->n_images; i++)
         fprintf(o, ", .param .u64 p_image%u", i);
-    fputs(")\n", o);
+    fputs(t->map ? ", .param .align 64 .b8 p_map[128])\n" : ")\n", o);
     if (t->cluster[0])
         fprintf(o, ".explicitcluster .reqnctapercluster %u, %u, %u\n", t->cluster[0], t->cluster[1] ? t->cluster[1] : 1,
                 t->cluster[2] ? t->cluster[2] : 1);
@@ -594,6 +596,8 @@ static void put_entry(FILE *o, const struct test *t, size_t number)
     for (unsigned i = 0; i < t->n_images; i++)
         if (!t->images[i].reference)
             fprintf(o, "ld.param.u64 %%%s, [p_image%u];\n", t->images[i].name, i);
+    if (t->map)
+        fputs(".reg .b64 %map;\nmov.b64 %map, p_map;\ncvta.param.u64 %map, %map;\n", o);
     put_thread_number(o, t);
     fprintf(o, "mad.wide.u32 %%_i, %%_t, %u, %%_i;\nmad.wide.u32 %%_o, %%_t, %u, %%_o;\n", t->in_stride, t->out_stride);
     for (unsigned i = 0; i < t->n_in; i++)

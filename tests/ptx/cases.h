@@ -41,6 +41,7 @@ struct bytes { uint8_t *at, *care; size_t size; };
 struct test {
     const char *file, *name, *code;
     const char *target, *decl, *entry; /* sm_80; module-level text or NULL; directives of the entry or NULL */
+    const char *map;                   /* the tensormap line, see map.h; NULL: there is none */
     const char *fault;                 /* name of the CUDA error that the launch ends with, or NULL */
     const char *note;                  /* what follows the oracle */
     unsigned version, line;            /* 90 = PTX ISA 9.0 */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "tests/ptx/cases.h"
+#include "tests/ptx/map.h"
 
 typedef int CUresult;
 typedef int CUdevice;
@@ -234,9 +235,13 @@ static bool case_launch(size_t i, CUfunction kernel, unsigned block, size_t with
         return false;
     if (t->shared > 48 << 10 && lost(i, cuFuncSetAttribute(kernel, FUNC_MAX_DYNAMIC_SHARED, (int)t->shared), "cuFuncSetAttribute"))
         return false;
-    void *params[3 + IMAGES] = {&input.at, &output.at, &buffer};
+    _Alignas(64) char map[128];
+    if (t->map && lost(i, map_encode(map, t->map, buffer), "cuTensorMapEncode"))
+        return false;
+    void *params[4 + IMAGES] = {&input.at, &output.at, &buffer};
     for (unsigned k = 0; k < t->n_images; k++)
         params[3 + k] = &made[k].handle;
+    params[3 + t->n_images] = map;
     CUresult e = cuLaunchKernel(kernel, t->grid[0], t->grid[1], t->grid[2], block, t->block[1], t->block[2], t->shared, NULL, params, NULL);
     if (!e)
         e = cuCtxSynchronize();
