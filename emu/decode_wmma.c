@@ -41,6 +41,41 @@ static enum status access(struct decoder *d, const struct ptx_insn *in, bool sto
     return ST_OK;
 }
 
+static bool overlap(const uint32_t *x, uint32_t n_x, const uint32_t *y, uint32_t n_y)
+{
+    for (uint32_t i = 0; i < n_x * n_y; i++)
+        if (x[i / n_y] == y[i % n_y]) return true;
+    return false;
+}
+
+/* Halves are multiplied fastest as mma.m16n8k16, one after the other: their registers follow each other. Each must leave alone what the next ones read.
+ * False: it does not work out, nothing is emitted. */
+static bool split(struct decoder *d, const struct mma *op)
+{
+    unsigned across = op->n / 8u, parts = op->m / 16u * across, per_c = op->n_c / (parts ? parts : 1);
+    struct mma *part[4] = { 0 };
+    if (op->m < 16 || parts > 4 || op->k != 16 || op->n_c != op->n_d) return false;
+    for (unsigned i = 0; i < parts; i++) {
+        if (!(part[i] = decode_aux(d, sizeof *op))) return false;
+        *part[i] = *op;
+        part[i]->m = 16;
+        part[i]->n = 8;
+        part[i]->n_a = 4;
+        part[i]->n_b = 2;
+        part[i]->n_c = part[i]->n_d = per_c;
+        part[i]->a_rows += 4 * (i / across);
+        part[i]->b_rows += 2 * (i % across);
+        part[i]->c_rows += per_c * i;
+        part[i]->d_rows += per_c * i;
+        if (!(part[i]->run = mma_fast(part[i]))) return false;
+        uint32_t *d_rows = part[i]->d_rows, left = parts - 1 - i;
+        if (left && (overlap(d_rows, per_c, op->a_rows, op->n_a) || overlap(d_rows, per_c, op->b_rows, op->n_b) || overlap(d_rows, per_c, d_rows - op->d_rows + op->c_rows + per_c, left * per_c)))
+            return false;
+    }
+    for (unsigned i = 0; i < parts; i++) decode_emit_whole(d, (struct whole *)part[i], part[i]->run);
+    return true;
+}
+
 /* Types in the order of the words are d, a, b, c; with f16 only d and c are named. */
 static enum status product(struct decoder *d, const struct ptx_insn *in)
 {
@@ -49,6 +84,7 @@ static enum status product(struct decoder *d, const struct ptx_insn *in)
     struct mma *op = decode_mma_new(d, in, t[0], t[1], t[2], t[3]);
     if (!op || !decode_mma_operands(d, op, in->operands)) return ST_OUT_OF_MEMORY;
     if (!decode_mma_fits(op)) return decode_unsupported(d, in, wrong_registers);
+    if (split(d, op)) return ST_OK;
     return decode_emit_whole(d, (struct whole *)op, op->run) ? ST_OK : ST_OUT_OF_MEMORY;
 }
 

@@ -1,16 +1,9 @@
 /* The cores: what a tile's a and b multiply to. Compiled once for each level of host vector instructions. See emu/mma.h for the order and the rounding. */
 #include <math.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <immintrin.h>
-#endif
 
+#include "emu/isa_mma.h"
 #include "emu/lane_float.h"
-#include "emu/mma.h"
-
-#define PASTE_(a, b) a##_##b
-#define PASTE(a, b) PASTE_(a, b)
-#define INLINE static inline __attribute__((always_inline))
 
 typedef uint16_t word16 __attribute__((may_alias));
 typedef uint32_t word32 __attribute__((may_alias));
@@ -28,6 +21,10 @@ static void widen(enum mma_elem e, const unsigned char *from, unsigned n, float 
     const float *small = mma_small[e];
     switch (e) {
     case MMA_F16:
+#ifdef __AVX2__
+        for (unsigned i = 0; i < n; i += 8) _mm256_storeu_ps(to + i, widen8(_mm_loadu_si128((const __m128i *)(const void *)(from + 2 * i)), false));
+        break;
+#endif
         for (unsigned i = 0; i < n; i++) to[i] = half_to_f32(half_at(from, i));
         break;
     case MMA_BF16:
@@ -109,6 +106,15 @@ INLINE void multiply_block(const struct mma *op, const struct mma_tile *t, float
 /* Eight columns of B side by side, in the accumulators' order. */
 static void widen_columns(const struct mma *op, const unsigned char *from, float *to)
 {
+#ifdef __AVX2__
+    for (unsigned k = 0; op->b <= MMA_BF16 && k < op->k; k += 16) {
+        const char *columns[2] = { (const char *)from + 2 * k, (const char *)from + 2 * k + 16 };
+        if (op->k - k < 16) turn_columns(columns, MMA_ROW, to + 8 * k, 8, op->b == MMA_BF16, false);
+        else if (op->b == MMA_BF16) turn_columns(columns, MMA_ROW, to + 8 * k, 16, true, false);
+        else turn_columns(columns, MMA_ROW, to + 8 * k, 16, false, false);
+    }
+    if (op->b <= MMA_BF16) return;
+#endif
     float column[MMA_MAX_K];
     for (unsigned n = 0; n < 8; n++) {
         widen((enum mma_elem)op->b, from + mma_order(n) * MMA_ROW, op->k, column);

@@ -1,59 +1,8 @@
 /* mma.m16n8k8 and m16n8k16 of f16 or bf16, from the rows of the frame without a detour: what matrix kernels spend their time in. Compiled once for each level
  * of host vector instructions; the baseline has none of these. The order of the sums is that of isa_mma.c. */
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
-#include "emu/mma.h"
-
-#define PASTE_(a, b) a##_##b
-#define PASTE(a, b) PASTE_(a, b)
-#define INLINE static inline __attribute__((always_inline))
+#include "emu/isa_mma.h"
 
 #ifdef __AVX2__
-
-INLINE __m128i load128(const char *p) { return _mm_load_si128((const __m128i *)(const void *)p); }
-
-/* Eight halves as floats. */
-INLINE __m256 widen8(__m128i x, bool bf16)
-{
-    return bf16 ? _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16)) : _mm256_cvtph_ps(x);
-}
-
-/* The eight columns of B, each 16 bytes along k, become rows: row k holds columns 0, 2, 4, 6, 1, 3, 5, 7 (halves: 0 to 7) at k. Both pieces are turned at
- * once, in the two halves of vectors. */
-INLINE void load_b(const char *const rows[2], float *b, unsigned k, bool bf16, bool in_order)
-{
-    static const unsigned char even_odd[8] = { 0, 2, 4, 6, 1, 3, 5, 7 };
-    __m256i c[8], d[8];
-#pragma GCC unroll 8
-    for (unsigned i = 0; i < 8; i++) {
-        unsigned n = in_order ? i : even_odd[i];
-        __m256i low = _mm256_castsi128_si256(load128(rows[0] + 16 * n));
-        c[i] = k == 16 ? _mm256_inserti128_si256(low, load128(rows[1] + 16 * n), 1) : low;
-    }
-#pragma GCC unroll 4
-    for (unsigned i = 0; i < 4; i++) {         /* pairs of columns, then fours, then eights */
-        d[2 * i] = _mm256_unpacklo_epi16(c[2 * i], c[2 * i + 1]);
-        d[2 * i + 1] = _mm256_unpackhi_epi16(c[2 * i], c[2 * i + 1]);
-    }
-#pragma GCC unroll 4
-    for (unsigned i = 0; i < 4; i++) {
-        unsigned from = (i & 2) * 2 + (i & 1), to = (i & 2) * 2 + (i & 1) * 2;
-        c[to] = _mm256_unpacklo_epi32(d[from], d[from + 2]);
-        c[to + 1] = _mm256_unpackhi_epi32(d[from], d[from + 2]);
-    }
-#pragma GCC unroll 4
-    for (unsigned i = 0; i < 4; i++) {
-        d[2 * i] = _mm256_unpacklo_epi64(c[i], c[4 + i]);
-        d[2 * i + 1] = _mm256_unpackhi_epi64(c[i], c[4 + i]);
-    }
-#pragma GCC unroll 8
-    for (unsigned i = 0; i < 8; i++) {
-        _mm256_store_ps(b + 8 * i, widen8(_mm256_castsi256_si128(d[i]), bf16));
-        if (k == 16) _mm256_store_ps(b + 64 + 8 * i, widen8(_mm256_extracti128_si256(d[i], 1), bf16));
-    }
-}
 
 /* Row g of a block of accumulators: its even and its odd columns, or all of them as halves. */
 INLINE __m256 load_acc(const char *even, const char *odd, unsigned g, bool half)
@@ -106,7 +55,7 @@ INLINE const struct insn *multiply(const struct insn *in, struct warp *w, unsign
 #pragma GCC unroll 8
             for (unsigned g = 0; g < 8; g++) _mm256_store_ps(a + (block * 8 + g) * k + piece * 8, widen8(load128(from + 16 * g), bf16));
         }
-    load_b(b_rows, b, k, bf16, half);
+    turn_columns(b_rows, 16, b, k, bf16, half);
     if (half) {
         multiply_block(a, b, c0, c0, d0, d0, k, true);
         multiply_block(a + 8 * k, b, c1, c1, d1, d1, k, true);
