@@ -5,16 +5,10 @@
 
 __global__ void plain(int *p) { p[threadIdx.x] = threadIdx.x * 2; }
 
-__global__ void uses_wgmma(float *p, unsigned long long a, unsigned long long b)
+__global__ void uses_tcgen05(float *p)
 {
-    float d[4] = {};
-    asm volatile("wgmma.fence.sync.aligned;");
-    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 0, 1, 1, 0, 0;"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "l"(a), "l"(b));
-    asm volatile("wgmma.commit_group.sync.aligned;");
-    asm volatile("wgmma.wait_group.sync.aligned 0;");
-    p[threadIdx.x] = d[0];
+    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");
+    p[threadIdx.x] = 0;
 }
 
 int main(void)
@@ -27,9 +21,9 @@ int main(void)
     for (int i = 0; i < 128; i++)
         EXPECT(host[i] == i * 2, "element %d is %d", i, host[i]);
     cudaFuncAttributes attr;
-    OK(cudaFuncGetAttributes(&attr, uses_wgmma)); // it is there
+    OK(cudaFuncGetAttributes(&attr, uses_tcgen05)); // it is there
 #ifdef EXECUTE
-    uses_wgmma<<<1, 128>>>((float *)p, 0, 0);
+    uses_tcgen05<<<1, 128>>>((float *)p);
     cudaError_t err = cudaGetLastError();
     if (err == cudaSuccess)
         err = cudaDeviceSynchronize();
