@@ -50,7 +50,8 @@ static void check_cache(struct timing_settings *s, const struct timing_cache *c,
     CACHE_RULE(line, kind, c->kind != TIMING_CACHE_SECTORED || c->line == 4 * TIMING_SECTOR_BYTES, "a sectored line has 128 bytes, four sectors of 32");
     CACHE_RULE(sets, sets, pow2(c->sets), "the number of sets is a power of two");
     CACHE_RULE(sets, index, c->index != TIMING_SET_FERMI || c->sets == 32 || c->sets == 64, "the Fermi hash is made for 32 or 64 sets");
-    CACHE_RULE(allocate, write, c->allocate != TIMING_ON_FILL || c->write != TIMING_WRITE_BACK, "a write-back cache cannot wait for the reply before it takes a line");
+    CACHE_RULE(allocate, write, c->allocate != TIMING_ON_FILL || c->write != TIMING_WRITE_BACK,
+               "a write-back cache cannot wait for the reply before it takes a line");
     CACHE_RULE(allocate, write_allocate, !fetches || c->allocate == TIMING_ON_MISS, "fetch-on-write and lazy-fetch need a line at the miss (on-miss)");
     CACHE_RULE(result_queue, mshr, !fifo || c->result_queue > 0, "a FIFO cache needs the length of its result queue, after the miss queue's");
     CACHE_RULE(write, write, !read_only || c->write == TIMING_READ_ONLY, "this cache is read-only");
@@ -103,7 +104,8 @@ static void check_units(struct timing_settings *s, struct timing_config *c)
     RULE2(oc_in_generic, oc_generic, !c->oc.generic || c->oc.in_generic > 0, "the generic collectors need input ports");
     RULE2(oc_out_generic, oc_generic, !c->oc.generic || c->oc.out_generic > 0, "the generic collectors need output ports");
     RULE2(oc_dp, units_dp, !c->oc.by_unit || !c->units.dp || c->oc.dp || c->oc.generic, "double-precision units need collectors, their own or generic ones");
-    RULE2(oc_integer, units_integer, !c->oc.by_unit || !c->units.integer || c->oc.integer || c->oc.generic, "integer units need collectors, their own or generic ones");
+    RULE2(oc_integer, units_integer, !c->oc.by_unit || !c->units.integer || c->oc.integer || c->oc.generic,
+          "integer units need collectors, their own or generic ones");
 }
 
 static void check_special(struct timing_settings *s, struct timing_config *c)
@@ -128,7 +130,8 @@ static void check_sm(struct timing_settings *s, struct timing_config *c)
 {
     const struct timing_kb_list *o = &c->smem.options;
     RULE2(sm_threads, sm_warp_size, c->sm.threads % c->sm.warp_size == 0, "an SM holds whole warps");
-    RULE2(rf_banks, issue_schedulers, !c->issue.sub_cores || c->rf.banks % c->issue.schedulers == 0, "with issue.sub_cores each scheduler has the same number of banks");
+    RULE2(rf_banks, issue_schedulers, !c->issue.sub_cores || c->rf.banks % c->issue.schedulers == 0,
+          "with issue.sub_cores each scheduler has the same number of banks");
     RULE(smem_banks, pow2(c->smem.banks), "the number of banks is a power of two");
     RULE(smem_warp_parts, pow2(c->smem.warp_parts), "a warp is cut into 1, 2, 4, 8, 16 or 32 parts");
     RULE(lsu_l1_banks, pow2(c->lsu.l1_banks), "the number of banks is a power of two");
@@ -155,7 +158,8 @@ static void check_map(struct timing_settings *s, struct timing_config *c)
     RULE2(mem_map, mem_slices, c->mem.slices <= (UINT64_C(1) << banks), "the slice of a channel is chosen by bank bits, of which there are too few");
     RULE(mem_map, m->row && m->column, "a map has row and column bits");
     if (m->channel_bit < 0) {
-        RULE2(mem_map, mem_channels, pow2(c->mem.channels) && channels == log2_of(c->mem.channels), "without dramid@ there is one D for each bit of the channel");
+        RULE2(mem_map, mem_channels, pow2(c->mem.channels) && channels == log2_of(c->mem.channels),
+              "without dramid@ there is one D for each bit of the channel");
     } else {
         RULE(mem_map, channels == 0, "with dramid@ the map has no D");
         RULE2(mem_map, mem_channels, high + log2_of(c->mem.channels) < 64, "the channel's bits push the upper bits of the map out of the address");

@@ -192,7 +192,8 @@ static enum status keep_more(struct settings *s, const char *name, const char *v
 {
     struct settings_more *m = s->more;
     if (m->n == KNOB_MORE_MAX)
-        return error_set(err, ST_INVALID_VALUE, "%s: more than %d settings like '%s'; put them into a file and name it with config", origin, KNOB_MORE_MAX, name);
+        return error_set(err, ST_INVALID_VALUE, "%s: more than %d settings like '%s'; put them into a file and name it with config", origin,
+                         KNOB_MORE_MAX, name);
     if (strlen(name) >= sizeof m->at->name || strlen(value) >= sizeof m->at->value)
         return error_set(err, ST_INVALID_VALUE, "%s: '%.60s' is too long", origin, name);
     snprintf(m->at[m->n].name, sizeof m->at->name, "%s", name);
