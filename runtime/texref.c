@@ -93,6 +93,8 @@ static enum status apply(struct rt_texref *t, struct error *err)
     struct emu_texture d;
     enum status st = ST_OK;
     if (t->bound) {
+        if (t->kind == EMU_SURFACE && !(rt_array_shape(t->resource.array)->flags & RT_ARRAY_SURFACE))
+            return error_set(err, ST_INVALID_VALUE, "the array was not made for surfaces: pass CUDA_ARRAY3D_SURFACE_LDST when allocating it");
         st = t->kind == EMU_TEXTURE ? texture_shape(&d, t->context->device->facts, &t->resource, &t->sampling, NULL, err) : surface_shape(&d, &t->resource, err);
         if (st == ST_OK)
             st = t->handle ? emu_texture_change(t->handle, &d, err) : emu_texture_create(&t->handle, &d, err);

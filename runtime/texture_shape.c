@@ -212,8 +212,6 @@ enum status surface_shape(struct emu_texture *t, const struct rt_resource *r, st
     *t = (struct emu_texture){.kind = EMU_SURFACE};
     if (r->kind != RT_RESOURCE_ARRAY)
         return invalid(err, "surfaces are made of arrays alone");
-    if (!(rt_array_shape(r->array)->flags & RT_ARRAY_SURFACE))
-        return invalid(err, "the array was not made for surfaces: pass cudaArraySurfaceLoadStore when allocating it");
     enum status st = from_array(t, r->array, &f, err);
     if (st != ST_OK)
         return st;
