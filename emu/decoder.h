@@ -59,6 +59,7 @@ struct emu_kernel {
     uint32_t shared_bytes, dynamic_align, local_bytes;
     uint32_t n_sites, n_records, n_regs;
     bool can_wait, ordered, stacks;
+    bool reserves;                             /* names the shared memory that the system reserves */
     void *lock;
 };
 

@@ -132,6 +132,7 @@ void fill_rows(const struct code *code, char *frame, const struct warp *w, const
 void fill_cta_rows(const struct code *code, struct emu_cta *cta);
 bool sreg_is_constant(enum ptx_sreg s);        /* false: read by a record each time (clocks, counters) */
 bool sreg_is_clock(enum ptx_sreg s);           /* counts instructions, unlike %globaltimer */
+bool sreg_is_reserved(enum ptx_sreg s);         /* an address of reserved shared memory */
 bool sreg_is_cta(enum ptx_sreg s);             /* differs between the CTAs of a launch */
 uint64_t sreg_volatile(enum ptx_sreg s, struct ctx *c, const struct warp *w);
 
@@ -142,6 +143,9 @@ uint32_t kernel_dynamic_at(const struct emu_kernel *k);        /* where dynamic 
 uint32_t kernel_entry(const struct emu_kernel *k);
 bool kernel_stacks(const struct emu_kernel *k);        /* calls itself, calls through pointers, or uses alloca: needs the launch's stack */
 uint32_t kernel_sites(const struct emu_kernel *k);
+/* Names %reserved_smem_offset_..: its blocks have KERNEL_RESERVED more bytes of shared memory, at the end; no others have them, so that an access behind the end is seen. */
+enum { KERNEL_RESERVED = 1024 };
+bool kernel_reserves(const struct emu_kernel *k);
 const struct emu_space *kernel_space(const struct emu_kernel *k);
 
 #endif

@@ -66,6 +66,7 @@ enum status emu_grid_create(struct emu_grid **out, struct emu_kernel *k, const s
     g->warps = (g->threads + WARP_SIZE - 1) / WARP_SIZE;
     g->static_shared_bytes = f.shared_bytes;
     g->shared_bytes = launch->dynamic_shared_bytes ? kernel_dynamic_at(k) + launch->dynamic_shared_bytes : f.shared_bytes;
+    if (kernel_reserves(k)) g->shared_bytes = ((g->shared_bytes + 15) & ~15u) + KERNEL_RESERVED;
     g->local_stride = f.local_bytes;
     if (kernel_stacks(k)) g->local_stride += (launch->stack_bytes ? launch->stack_bytes : 1024) + CALL_LOCAL_BYTES;
     g->local_stride = (g->local_stride + 15) & ~15u;

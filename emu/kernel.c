@@ -35,6 +35,7 @@ const struct ptx_module *kernel_module(const struct emu_kernel *k) { return k->i
 const struct emu_space *kernel_space(const struct emu_kernel *k) { return k->image->space; }
 uint32_t kernel_entry(const struct emu_kernel *k) { return k->entry; }
 bool kernel_stacks(const struct emu_kernel *k) { return k->stacks; }
+bool kernel_reserves(const struct emu_kernel *k) { return k->reserves; }
 uint32_t kernel_sites(const struct emu_kernel *k) { return k->n_sites + 1; }
 uint32_t kernel_dynamic_at(const struct emu_kernel *k) { return (k->shared_bytes + k->dynamic_align - 1) & ~(k->dynamic_align - 1); }
 
@@ -97,6 +98,7 @@ static bool survey_body(struct survey *s, uint32_t function)
         bool call = in->op == PTX_OP_CALL, indirect = call;
         for (unsigned k = 0; k < in->n_operands; k++) {
             const struct ptx_operand *o = &in->operands[k];
+            if (o->kind == PTX_OPERAND_SREG && sreg_is_reserved((enum ptx_sreg)o->index)) s->k->reserves = true;
             if (o->kind != PTX_OPERAND_SYM && o->kind != PTX_OPERAND_MEM) continue;
             if (o->kind == PTX_OPERAND_SYM) indirect = false;
             if (!survey_symbol(s, function, o->sym, call)) return false;

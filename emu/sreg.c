@@ -18,6 +18,7 @@ static const uint8_t scopes[PTX_SREG_COUNT] = {                    /* all others
 
 bool sreg_is_constant(enum ptx_sreg s) { return scopes[s] != SCOPE_VOLATILE; }
 bool sreg_is_clock(enum ptx_sreg s) { return s == PTX_SREG_CLOCK || s == PTX_SREG_CLOCK_HI || s == PTX_SREG_CLOCK64; }
+bool sreg_is_reserved(enum ptx_sreg s) { return s >= PTX_SREG_RESERVED_SMEM_OFFSET_BEGIN && s <= PTX_SREG_RESERVED_SMEM_OFFSET_1; }
 bool sreg_is_cta(enum ptx_sreg s) { return scopes[s] == SCOPE_CTA; }
 
 static uint32_t tid(const struct warp *w, const struct emu_grid *g, unsigned component, uint32_t lane)
@@ -50,16 +51,30 @@ static uint32_t in_cluster(const struct emu_cta *cta, const struct emu_launch *l
 }
 
 /* Shared memory is given out in units; from sm_80 the system keeps some of its own. (PTX ISA: %total_smem_size, %aggr_smem_size) */
-enum { SHARED_UNIT = 128, SHARED_UNIT_SM7 = 256, RESERVED_SHARED = 1024 };
+enum { SHARED_UNIT = 128, SHARED_UNIT_SM7 = 256 };
 static uint32_t shared_units(const struct emu_grid *g)
 {
     uint32_t unit = g->launch.sm < 80 ? SHARED_UNIT_SM7 : SHARED_UNIT;
-    return (g->shared_bytes + unit - 1) / unit * unit;
+    uint32_t bytes = g->shared_bytes - (kernel_reserves(g->kernel) ? KERNEL_RESERVED : 0);
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* What the compiler's headers take of the reserved part (cooperative groups: 288 bytes from offset 1) fits in its halves. */
+static uint32_t reserved(enum ptx_sreg s, const struct emu_grid *g)
+{
+    uint32_t begin = g->shared_bytes - KERNEL_RESERVED;
+    switch (s) {
+    case PTX_SREG_RESERVED_SMEM_OFFSET_END: return begin + KERNEL_RESERVED;
+    case PTX_SREG_RESERVED_SMEM_OFFSET_CAP: return KERNEL_RESERVED;
+    case PTX_SREG_RESERVED_SMEM_OFFSET_1: return begin + KERNEL_RESERVED / 2;
+    default: return begin;
+    }
 }
 
 static uint64_t warp_value(enum ptx_sreg s, const struct warp *w, const struct emu_grid *g, unsigned c)
 {
     const struct emu_launch *l = &g->launch;
+    if (sreg_is_reserved(s)) return reserved(s, g);
     if (s >= PTX_SREG_ENVREG0 && s <= PTX_SREG_ENVREG31) return l->envreg[s - PTX_SREG_ENVREG0];
     switch (s) {
     case PTX_SREG_NTID: return of3(l->block, c);
@@ -79,9 +94,9 @@ static uint64_t warp_value(enum ptx_sreg s, const struct warp *w, const struct e
     case PTX_SREG_NSMID: return l->n_sm ? l->n_sm : 1;
     case PTX_SREG_GRIDID: return l->grid_id;
     case PTX_SREG_TOTAL_SMEM_SIZE: return shared_units(g);
-    case PTX_SREG_AGGR_SMEM_SIZE: return shared_units(g) + (l->sm >= 80 ? RESERVED_SHARED : 0);
+    case PTX_SREG_AGGR_SMEM_SIZE: return shared_units(g) + (l->sm >= 80 ? KERNEL_RESERVED : 0);
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return l->dynamic_shared_bytes;
-    default: return 0;                         /* %pm counters, reserved shared memory (none), %current_graph_exec (no graph) */
+    default: return 0;                         /* %pm counters, %current_graph_exec (no graph) */
     }
 }
 
