@@ -100,15 +100,13 @@ INLINE void fetch_ahead(const struct insn *in, const struct warp *w, struct ctx 
         store ? __builtin_prefetch(p + at, 1) : __builtin_prefetch(p + at, 0);
 }
 
-/* known: the shape of all groups; SHAPE_ANY: each may have its own. */
-INLINE bool move_groups(struct warp *w, struct ctx *c, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned kind, bool store,
-                        enum shape known)
+INLINE bool move_groups(struct warp *w, struct ctx *c, const struct insn *in, const struct window *o, unsigned space, unsigned form, unsigned kind, bool store)
 {
     enum shape shape[WARP_SIZE / SHAPE_GROUP];
     char *at[WARP_SIZE / SHAPE_GROUP], *r = row(w, in->d);
     unsigned bytes = mem_kind_bytes(kind);
     for (uint32_t g = 0; g < WARP_SIZE / SHAPE_GROUP; g++) {
-        shape[g] = known ? known : shape_of(w, in, form, bytes, g * SHAPE_GROUP, SHAPE_GROUP);
+        shape[g] = shape_of(w, in, form, bytes, g * SHAPE_GROUP, SHAPE_GROUP);
         uint64_t x = address_of(w, in, space, form, g * SHAPE_GROUP);
         if (shape[g] == SHAPE_ANY || (x & (bytes - 1)) || !holds(o, x, shape[g] == SHAPE_DENSE ? (uint64_t)bytes * SHAPE_GROUP : bytes))
             return false;
@@ -128,21 +126,11 @@ INLINE bool move_groups(struct warp *w, struct ctx *c, const struct insn *in, co
     return true;
 }
 
-/* Accesses that are moved by groups of lanes. */
-#define GROUPED(space, form, kind, vec) ((vec) == 1 && (kind) >= MEM_16 && (kind) <= MEM_64 && (space) != MEM_LOCAL && (form) != MEM_FIXED)
-
-INLINE const struct insn *run_groups(const struct insn *in, struct warp *w, struct ctx *c, bool dense, unsigned space, unsigned form, unsigned kind, bool store)
-{
-    struct window o = window_of(w, c, in, space, store);
-    bool done = dense ? move_groups(w, c, in, &o, space, form, kind, store, SHAPE_DENSE) : move_groups(w, c, in, &o, space, form, kind, store, SHAPE_SAME);
-    return done ? in + 1 : mem_lanes(in, w, c);
-}
-
 INLINE const struct insn *run_any(const struct insn *in, struct warp *w, struct ctx *c, unsigned space, unsigned form, unsigned kind, unsigned vec, bool store)
 {
     char *rows[4], *at[WARP_SIZE];
     struct window o = window_of(w, c, in, space, store);
-    if (GROUPED(space, form, kind, vec) && move_groups(w, c, in, &o, space, form, kind, store, SHAPE_ANY))
+    if (vec == 1 && kind >= MEM_16 && kind <= MEM_64 && space != MEM_LOCAL && form != MEM_FIXED && move_groups(w, c, in, &o, space, form, kind, store))
         return in + 1;
     if (UNLIKELY(!locate(w, in, &o, FULL_MASK, space, form, mem_kind_bytes(kind) * vec, at)))
         return mem_lanes(in, w, c);
@@ -166,19 +154,14 @@ INLINE void move_local(struct warp *w, char *const rows[4], uint64_t address, un
         get_lanes(rows, at, kind, vec);
 }
 
-typedef const struct insn *(*groups_handler)(const struct insn *in, struct warp *w, struct ctx *c, bool dense);
-
-INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct ctx *c, handler any, groups_handler groups, unsigned space, unsigned form, unsigned kind,
+INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct ctx *c, handler any, unsigned space, unsigned form, unsigned kind,
                                    unsigned vec, bool store)
 {
     unsigned bytes = mem_kind_bytes(kind) * vec;
     if (UNLIKELY(c->event != NULL))
         return mem_lanes(in, w, c);
     struct window o = window_of(w, c, in, space, store);
-    bool whole = true;
-    enum shape shape = GROUPED(space, form, kind, vec) ? shape_of_groups(w, in, form, bytes, &whole) : shape_of(w, in, form, bytes, 0, WARP_SIZE);
-    if (shape != SHAPE_ANY && !whole)
-        return groups(in, w, c, shape == SHAPE_DENSE);
+    enum shape shape = shape_of(w, in, form, bytes, 0, WARP_SIZE);
     uint64_t first = address_of(w, in, space, form, 0);
     char *rows[4];
     rows_of(w, in, vec, rows);
@@ -371,10 +354,8 @@ INLINE const struct insn *run_masked(const struct insn *in, struct warp *w, stru
 #define DEFINE(s, sp, f, k, v, lv)                                                                                       \
     static __attribute__((noinline)) const struct insn *any_##s##_##sp##_##f##_##k##_##v(ARGS)                           \
     { return run_any(in, w, c, sp, f, k, v, s); }                                                                        \
-    static __attribute__((noinline, unused)) const struct insn *groups_##s##_##sp##_##f##_##k##_##v(ARGS, bool dense)    \
-    { return run_groups(in, w, c, dense, sp, f, k, s); }                                                                 \
     static const struct insn *full_##s##_##sp##_##f##_##k##_##v(ARGS)                                                    \
-    { return run_full(in, w, c, any_##s##_##sp##_##f##_##k##_##v, groups_##s##_##sp##_##f##_##k##_##v, sp, f, k, v, s); } \
+    { return run_full(in, w, c, any_##s##_##sp##_##f##_##k##_##v, sp, f, k, v, s); }                                     \
     static const struct insn *masked_##s##_##sp##_##f##_##k##_##v(ARGS)                                                  \
     { return run_masked(in, w, c, full_##s##_##sp##_##f##_##k##_##v, sp, f, k, v, s); }
 ALL(DEFINE)

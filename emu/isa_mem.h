@@ -102,49 +102,6 @@ INLINE enum shape shape_of(const struct warp *w, const struct insn *in, unsigned
          : a[1] == a[0] && affine64(a, 0, n) ? SHAPE_SAME : SHAPE_ANY;
 }
 
-INLINE bool affine_groups64(const uint64_t *at, uint64_t step)
-{
-    v64 ramp, bad = { 0 };
-    for (int i = 0; i < N64; i++)
-        ramp[i] = (uint64_t)i;
-    ramp *= (uint32_t)step;
-    for (unsigned l = 0; l < WARP_SIZE; l += N64)
-        bad |= *(const v64 *)(const void *)(at + l) ^ (ramp + (at[l / SHAPE_GROUP * SHAPE_GROUP] + l % SHAPE_GROUP * step));
-    return !any64(bad);
-}
-
-INLINE bool affine_groups32(const uint32_t *at, uint32_t step)
-{
-    bool good = true;
-    for (unsigned l = 0; l < WARP_SIZE; l += SHAPE_GROUP)
-        good &= affine32(at + l, step, SHAPE_GROUP);
-    return good;
-}
-
-/* The shape that all groups of lanes have. *whole: it goes on from each to the next. */
-INLINE enum shape shape_of_groups(const struct warp *w, const struct insn *in, unsigned form, unsigned bytes, bool *whole)
-{
-    uint64_t step, jump[3];
-    bool affine;
-    if (form == MEM_ROW32) {
-        const uint32_t *a = row(w, in->a);
-        step = a[1] - a[0];
-        for (unsigned g = 0; g < 3; g++)
-            jump[g] = a[SHAPE_GROUP * (g + 1)] - a[0];
-        affine = (step == bytes || step == 0) && affine_groups32(a, (uint32_t)step);
-    } else {
-        const uint64_t *a = row(w, in->a);
-        step = a[1] - a[0];
-        for (unsigned g = 0; g < 3; g++)
-            jump[g] = a[SHAPE_GROUP * (g + 1)] - a[0];
-        affine = (step == bytes || step == 0) && affine_groups64(a, step);
-    }
-    if (!affine)
-        return SHAPE_ANY;
-    *whole = jump[0] == SHAPE_GROUP * step && jump[1] == 2 * SHAPE_GROUP * step && jump[2] == 3 * SHAPE_GROUP * step;
-    return step ? SHAPE_DENSE : SHAPE_SAME;
-}
-
 /* Address of a lane as its space counts it: 64 bits for global, an offset for shared and local. */
 INLINE uint64_t address_of(const struct warp *w, const struct insn *in, unsigned space, unsigned form, uint32_t lane)
 {
