@@ -7,20 +7,6 @@
 
 /* ---- cp.async --------------------------------------------------------------------------------------------------------- */
 
-typedef uint64_t u64_any __attribute__((may_alias));
-typedef uint32_t u32_any __attribute__((may_alias));
-typedef struct { uint64_t x[2]; } __attribute__((may_alias)) u128_any;
-
-static inline __attribute__((always_inline)) void move(char *to, const char *from, unsigned bytes)
-{
-    if (bytes == 4)
-        *(u32_any *)to = *(const u32_any *)from;
-    else if (bytes == 8)
-        *(u64_any *)to = *(const u64_any *)from;
-    else
-        *(u128_any *)to = *(const u128_any *)from;
-}
-
 /* Bytes that lane copies; the rest is filled with zeros. */
 static uint32_t copied(const struct insn *in, const struct warp *w, uint32_t lane, unsigned bytes)
 {
@@ -31,9 +17,9 @@ static uint32_t copied(const struct insn *in, const struct warp *w, uint32_t lan
     return ((const uint32_t *)row(w, in->c))[lane];
 }
 
-/* Lane by lane, with exact faults: what the loop below does not like. */
-static __attribute__((noinline)) const struct insn *copy_lanes(const struct insn *in, struct warp *w, struct ctx *c, unsigned bytes)
+const struct insn *async_copy_lanes(const struct insn *in, struct warp *w, struct ctx *c)
 {
+    unsigned bytes = mem_kind_bytes(MEM_KIND(in->extra));
     char *to[WARP_SIZE];
     struct mem_place source = { .offset = (int64_t)in->imm, .row = in->b, .site = in->site, .space = MEM_GLOBAL, .form = in->b ? MEM_ROW64 : MEM_FIXED };
     struct mem_place dest = { .offset = in->target, .row = in->a, .site = in->site, .space = MEM_SHARED, .form = (uint8_t)MEM_FORM(in->extra), .store = true };
@@ -61,37 +47,6 @@ static __attribute__((noinline)) const struct insn *copy_lanes(const struct insn
     }
     return in + 1;
 }
-
-/* The common case: every lane copies all of its bytes from the range that the site hit last. */
-static inline __attribute__((always_inline)) const struct insn *copy(const struct insn *in, struct warp *w, struct ctx *c, unsigned bytes)
-{
-    uint32_t mask = insn_mask(in, w);
-    const struct range_cache *r = &c->sites[in->site];
-    if (!mask)
-        return in + 1;
-    if (__builtin_expect(in->c || !in->b || c->event || MEM_FORM(in->extra) != MEM_ROW32 || c->shared_bytes < bytes || r->hi <= r->lo || r->hi - r->lo < bytes, 0))
-        return copy_lanes(in, w, c, bytes);
-    const uint32_t *a = row(w, in->a);
-    const uint64_t *b = row(w, in->b);
-    uint64_t lo = r->lo, limit = r->hi - r->lo - bytes, imm = in->imm, bad = 0;
-    uint32_t most = c->shared_bytes - bytes, offset = in->target;
-    for (uint32_t m = mask; m; m &= m - 1) {
-        uint32_t l = (uint32_t)__builtin_ctz(m), to = a[l] + offset;
-        uint64_t from = b[l] + imm;
-        bad |= (uint64_t)(to > most) | (uint64_t)(from - lo > limit) | ((to | from) & (bytes - 1));
-    }
-    if (__builtin_expect(bad != 0, 0))
-        return copy_lanes(in, w, c, bytes);
-    for (uint32_t m = mask; m; m &= m - 1) {
-        uint32_t l = (uint32_t)__builtin_ctz(m);
-        move(c->shared + (a[l] + offset), (const char *)(uintptr_t)(b[l] + imm), bytes);
-    }
-    return in + 1;
-}
-
-const struct insn *async_copy_4(const struct insn *in, struct warp *w, struct ctx *c) { return copy(in, w, c, 4); }
-const struct insn *async_copy_8(const struct insn *in, struct warp *w, struct ctx *c) { return copy(in, w, c, 8); }
-const struct insn *async_copy_16(const struct insn *in, struct warp *w, struct ctx *c) { return copy(in, w, c, 16); }
 
 /* ---- st.async, red.async -------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* cp and its relatives: to records for emu/async.c, emu/mbarrier.c, emu/bulk.c and emu/tma.c. */
 #include "emu/decode_async.h"
 
+#include "emu/isa.h"
 
 struct mem_place decode_place(struct decoder *d, const struct ptx_operand *o, enum ptx_space space, bool store)
 {
@@ -14,8 +15,9 @@ static enum status decode_copy(struct decoder *d, const struct ptx_insn *in)
 {
     const struct ptx_operand *o = in->operands;
     unsigned n = in->n_operands - ptx_insn_has(in, PTX_MOD_L2_CACHE_HINT);
-    handler h = o[2].bits == 16 ? async_copy_16 : o[2].bits == 8 ? async_copy_8 : o[2].bits == 4 ? async_copy_4 : NULL;
-    if (!h || (ptx_insn_has(in, PTX_MOD_CG) && o[2].bits != 16))
+    static const struct mem_handlers *const tables[] = { async_copy_base, async_copy_avx2, async_copy_avx512 };
+    enum mem_kind kind = o[2].bits == 16 ? MEM_128 : o[2].bits == 8 ? MEM_64 : MEM_32;
+    if (o[2].bits != mem_kind_bytes(kind) || (ptx_insn_has(in, PTX_MOD_CG) && o[2].bits != 16))
         return decode_unsupported(d, in, "cp.async copies 4, 8 or 16 bytes, .cg 16");
     struct mem_address to = decode_mem_address(d, &o[0], PTX_SPACE_SHARED), from = decode_mem_address(d, &o[1], PTX_SPACE_GLOBAL);
     uint32_t row = from.form == MEM_FIXED ? 0 : from.row, size = 0, flags = 0, flip = 0;
@@ -26,7 +28,10 @@ static enum status decode_copy(struct decoder *d, const struct ptx_insn *in)
         size = decode_source(d, &o[3], PTX_U32, 4);
     }
     uint16_t site = decode_site(d);
-    struct insn *r = decode_emit(d, h, h);
+    struct mem_handlers h = { async_copy_lanes, async_copy_lanes };
+    if (row && to.form == MEM_ROW32)
+        h = tables[isa_level()][kind - MEM_32];
+    struct insn *r = decode_emit(d, h.full, h.masked);
     if (!r)
         return ST_OUT_OF_MEMORY;
     r->a = to.row;
@@ -35,7 +40,7 @@ static enum status decode_copy(struct decoder *d, const struct ptx_insn *in)
     r->imm = (uint64_t)from.offset;
     r->c = size;
     r->site = site;
-    r->extra = MEM_EXTRA(0, 0, MEM_SHARED, to.form, flags);
+    r->extra = MEM_EXTRA(kind, 0, MEM_SHARED, to.form, flags);
     return ST_OK;
 }
 
