@@ -78,16 +78,19 @@ static enum status mov_unpack(struct decoder *d, const struct ptx_insn *in, unsi
     return d->st;
 }
 
-/* mov.v2/.v4 of an old vector register, or {..} to {..}. */
+/* mov.v2/.v4 of an old vector register, of %tid and its like, or {..} to {..}. */
 static enum status mov_elements(struct decoder *d, const struct ptx_insn *in, enum ptx_type t)
 {
     const struct ptx_operand *to = &in->operands[0], *from = &in->operands[1];
     unsigned width = decode_type_width(t);
-    if (to->count != from->count) return decode_unsupported(d, in, "vectors of different lengths");
+    bool special = from->kind == PTX_OPERAND_SREG;
+    if (!special && to->count != from->count) return decode_unsupported(d, in, "vectors of different lengths");
     uint32_t rows[16];
     for (unsigned i = 0; i < to->count; i++) {  /* first all out, then all in: {a, b} = {b, a} swaps */
+        struct ptx_operand component = *from;
+        component.component = (uint8_t)i;
         rows[i] = decode_scratch(d, width);
-        decode_copy(d, rows[i], decode_source(d, decode_element(d, from, i), t, width), width);
+        decode_copy(d, rows[i], decode_source(d, special ? &component : decode_element(d, from, i), t, width), width);
     }
     for (unsigned i = 0; i < to->count; i++) decode_copy(d, decode_dest(d, decode_element(d, to, i), width, false), rows[i], width);
     return d->st;
@@ -101,7 +104,7 @@ enum status decode_mov(struct decoder *d, const struct ptx_insn *in)
     bool unpack = to->kind == PTX_OPERAND_VEC && to->count > 1, pack = from->kind == PTX_OPERAND_VEC && from->count > 1;
     if (t == PTX_PRED) return mov_pred(d, in);
     if ((unpack && to->count > 16) || (pack && from->count > 16)) return decode_unsupported(d, in, "a vector of this length");
-    if (unpack && pack) return mov_elements(d, in, t);
+    if (unpack && (pack || (in->vec > 1 && from->kind == PTX_OPERAND_SREG))) return mov_elements(d, in, t);
     if ((unpack && bytes % to->count) || (pack && bytes % from->count)) return decode_unsupported(d, in, "a vector of this length");
     if (pack) return mov_pack(d, in, bytes);
     if (unpack) return mov_unpack(d, in, bytes);
