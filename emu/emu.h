@@ -123,6 +123,10 @@ struct emu_launch {                            /* everything a launch says; copi
     uint8_t policy;                            /* enum emu_policy */
     bool parallel;                             /* several workers run this grid at once: atomics must be host atomics */
     struct emu_host host;
+    /* For clusterlaunchcontrol: the number of a cluster (of a CTA, where there are none) that has not started and, once this answers true, never will:
+     * the caller does its work. NULL: there is none. */
+    bool (*claim)(void *user, uint64_t *index);
+    void *claim_user;
 };
 
 struct emu_grid;

@@ -14,9 +14,9 @@ enum lane_round { LANE_ROUND_NEAREST, LANE_ROUND_DOWN, LANE_ROUND_UP, LANE_ROUND
 
 enum { LANE_CARRY_IN = 1, LANE_CARRY_OUT = 2 };
 enum { HALF_FTZ = 1, HALF_SAT = 2, HALF_RELU = 4, HALF_NAN = 8, HALF_ABS = 16 /* with .xorsign */, HALF_OOB = 32 /* of fma */ };
-/* The special NaN that stands for an element outside a tensor, f16 or bf16: fma.oob makes 0 of it. PTX says that there is one, not which;
- * arithmetic makes 0x7fff, so this is another. */
-enum { HALF_OOB_NAN = 0x7ffe };
+/* The special NaN that stands for an element outside a tensor, f16 or bf16, as tensor copies write it (emu/tma.c): fma.oob makes 0 of it. PTX says that
+ * there is one, not which. */
+enum { HALF_OOB_NAN = 0x7ff7 };
 enum lane_bool { LANE_BOOL_NONE, LANE_BOOL_AND, LANE_BOOL_OR, LANE_BOOL_XOR };
 
 enum lane_id {

@@ -234,10 +234,10 @@ static void work_free(struct grid_run *r, struct worker *w)
 /* Starts what fits, then gives every resident one turn. */
 static void work_waiting(struct grid_run *r, struct worker *w)
 {
-    uint64_t next = atomic_load(&r->next);
-    while (r->residents.n < r->residency && next < r->n_ctas && !stopped(r, next)) {
-        struct resident c = {.index = next++, .quantum = QUANTUM_FIRST};
-        atomic_store(&r->next, next);
+    uint64_t next;                             /* moves on while CTAs run, too: see claim */
+    while (r->residents.n < r->residency && (next = atomic_load(&r->next)) < r->n_ctas && !stopped(r, next)) {
+        struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
+        atomic_store(&r->next, next + 1);
         c.cta = cta_make(r, w, c.index);
         if (c.cta && !(cta_turn(r, w, &c, PATIENCE) && vec_push(&r->residents, c)))
             cta_end(r, w, c.cta);
@@ -383,6 +383,18 @@ static enum status workspace(struct grid_run *r, struct emu_launch *l, struct er
     return ST_OK;
 }
 
+/* The next CTA or cluster, to a kernel that does its work in place of it. Such kernels run on one thread. */
+static bool claim(void *user, uint64_t *index)
+{
+    struct grid_run *r = user;
+    *index = atomic_load(&r->next);
+    if (*index >= r->n_ctas)
+        return false;
+    atomic_store(&r->next, *index + 1);
+    atomic_fetch_add(&r->done, 1);
+    return true;
+}
+
 static uint64_t device_time(void *context)
 {
     return device_now_ns(((const struct rt_context *)context)->device);
@@ -434,6 +446,10 @@ enum status grid_begin(struct op *op, struct error *err)
     memcpy(l.block, o->block, sizeof l.block);
     memcpy(l.cluster, o->cluster, sizeof l.cluster);
     l.explicit_cluster = o->explicit_cluster;
+    if (r->waits && !sim_on()) {
+        l.claim = claim;
+        l.claim_user = r;
+    }
     enum status st = o->cooperative ? workspace(r, &l, err) : ST_OK;
     if (st == ST_OK)
         st = emu_grid_create(&r->grid, f->kernel, &l, err);
