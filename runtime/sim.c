@@ -10,13 +10,12 @@ bool sim_on(void) { return rt_knobs()->mode == KNOB_MODE_SIM; }
 
 uint64_t device_now_ns(const struct device *d) { return sim_on() ? atomic_load(&d->sim_ns) : now_ns(); }
 
-/* ./gpgpusim.config where there is one, else the part that --gpu names. */
-static enum status configuration(const char *gpu, struct timing_config *out, struct error *err)
+/* The part that --gpu names and what stands over it; mistakes are gathered and told by the check. */
+static enum status configuration(struct timing_config *out, struct error *err)
 {
-    struct timing_settings *s = timing_settings_new();
+    struct timing_settings *s = rt_timing_settings();
     if (!s)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for the configuration of the simulated GPU");
-    (void)timing_settings_part(s, gpu);        /* mistakes are gathered and told by the check */
     enum status st = timing_settings_check(s, out, err);
     for (size_t i = 0; i < timing_settings_notes(s); i++) {
         bool is_error;
@@ -33,7 +32,7 @@ static enum status gpu_ready(struct device *d, struct error *err)
     static struct timing_config config;        /* large */
     if (d->gpu)
         return ST_OK;
-    enum status st = configuration(rt_knobs()->gpu, &config, err);
+    enum status st = configuration(&config, err);
     return st == ST_OK ? timing_gpu_create(&d->gpu, &config, (unsigned)the.n_workers, err) : st;
 }
 

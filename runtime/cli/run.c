@@ -189,7 +189,8 @@ static bool prepare(struct cli *c, const struct target *t)
         say_status(&c->load_error);
         return false;
     }
-    if (!cli_gpu(c) || (c->knobs.more.n && !cli_timing_check(c, false)))
+    bool timing = c->knobs.more.n || c->knobs.values.mode == KNOB_MODE_SIM;
+    if (!cli_gpu(c) || (timing && !cli_timing_check(c, false)))
         return false;
     if (!c->library[0]) {
         say_error("libheddle.so is neither beside the launcher nor in ../lib/heddle");
