@@ -509,8 +509,8 @@ unsigned case_threads(const struct test *t)
 bool case_is_lanewise(const struct test *t)
 {
     /* Instructions that look at other threads, ends of threads, and special registers: %tid, %ctaid, %laneid, %clock .. */
-    static const char *const words[] = {"sync", "vote", "activemask", "elect", "bar", "fence", "exit", "ret", "trap", ".shared", "atom", "%tid", "%ntid", "%ctaid", "%nctaid",
-                                        "%lane", "%warp", "%nwarp", "%sm", "%nsm", "%grid", "%clock", "%globaltimer", "%pm", "%env", "%cluster",
+    static const char *const words[] = {"sync", "vote", "activemask", "elect", "bar", "fence", "exit", "ret", "trap", ".shared", "atom",
+                                        "%tid", "%ntid", "%ctaid", "%nctaid", "%lane", "%warp", "%nwarp", "%sm", "%nsm", "%grid", "%clock", "%globaltimer", "%pm", "%env", "%cluster",
                                         "%ncluster", "%is_", "%total", "%dynamic", "%aggr", "%reserved", "%current"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(t->code, words[i]))

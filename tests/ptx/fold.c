@@ -2,8 +2,8 @@
  *   ptx-fold FILE...      prints `= case target version values` and the PTX of each case: on constants, or, where values is 0, the case itself
  *   ptx-fold -j FILE...   reads lines `case number value` (number = row * outputs + output, value in hexadecimal or ? where nothing was
  *                         folded) and judges: `agree N`, `differ N`, each difference with its name; `open FILE: case` when a case whose oracle is
- *                         ptxas has an output that was not folded. Exit status 1 when anything differs or is open. A case whose note says "ptxas differs" has a
- *                         reason; it is counted as `known N`. */
+ *                         ptxas has an output that was not folded. Exit status 1 when anything differs or is open. A case whose note says
+ *                         "ptxas differs" has a reason; it is counted as `known N`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
