@@ -453,7 +453,7 @@ enum status grid_begin(struct op *op, struct error *err)
     enum status st = o->cooperative ? workspace(r, &l, err) : ST_OK;
     if (st == ST_OK)
         st = emu_grid_create(&r->grid, f->kernel, &l, err);
-    if (st == ST_OK && sim_on() && (st = sim_start(c->device, r->grid, o, &r->sim, err)) != ST_OK)
+    if (st == ST_OK && sim_on() && (st = sim_start(c->device, r->grid, o, op->stream, &r->sim, err)) != ST_OK)
         emu_grid_free(r->grid);
     if (st != ST_OK) {
         run_free(r);

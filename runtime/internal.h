@@ -275,16 +275,23 @@ void dispatch_quit(void);                               /* grid_slice returns so
 /* ---- the simulated GPU (sim.c): simulation thread only, but for the clock ---- */
 
 struct sim_launch {                                     /* a kernel that the timing model runs */
+    const char *name; uint64_t stream;
     bool done;
     uint64_t cycles, thread_insns, warp_insns, ctas;
     struct emu_fault fault;
 };
 bool sim_on(void);
 /* Hands a kernel to the device's timing model. regs, threads, shared_bytes: of one CTA, as timing.h has them. */
-enum status sim_start(struct device *d, struct emu_grid *grid, const struct launch_op *o, struct sim_launch *out, struct error *err) MUST_CHECK;
+enum status sim_start(struct device *d, struct emu_grid *grid, const struct launch_op *o, const struct rt_stream *s, struct sim_launch *out, struct error *err) MUST_CHECK;
 enum slice sim_slice(struct device *d, struct sim_launch *l);      /* some thousand cycles, or to the end of a kernel */
 uint64_t device_now_ns(const struct device *d);         /* simulated time, or the host's */
 void sim_stop(void);
+/* sim_report.c: what the settings stats, stats_file and out ask for. */
+enum status report_open(struct device *d, struct error *err) MUST_CHECK;
+void report_kernel(struct device *d, const struct sim_launch *l);
+uint64_t report_next_sample(const struct device *d);    /* cycle of the next sample; UINT64_MAX: none are wanted */
+void report_sample(struct device *d);                   /* when its cycle has come */
+void report_close(struct device *d);                    /* the end of the run */
 
 /* ---- summary ---- */
 void summary_kernel(const struct emu_counters *c, uint64_t ns);     /* simulation thread */

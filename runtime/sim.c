@@ -33,13 +33,15 @@ static enum status gpu_ready(struct device *d, struct error *err)
     if (d->gpu)
         return ST_OK;
     enum status st = configuration(&config, err);
-    return st == ST_OK ? timing_gpu_create(&d->gpu, &config, (unsigned)the.n_workers, err) : st;
+    if (st == ST_OK)
+        st = timing_gpu_create(&d->gpu, &config, (unsigned)the.n_workers, err);
+    return st == ST_OK ? report_open(d, err) : st;
 }
 
-enum status sim_start(struct device *d, struct emu_grid *grid, const struct launch_op *o, struct sim_launch *out, struct error *err)
+enum status sim_start(struct device *d, struct emu_grid *grid, const struct launch_op *o, const struct rt_stream *s, struct sim_launch *out, struct error *err)
 {
     const struct rt_function *f = o->function;
-    *out = (struct sim_launch){.done = false};
+    *out = (struct sim_launch){.name = rt_function_name(f), .stream = rt_stream_id(s)};
     if (o->cluster[0] * o->cluster[1] * o->cluster[2] > 1)
         return error_set(err, ST_NOT_SUPPORTED, "%s: the simulated GPU does not run clusters of blocks yet; heddle run does", rt_function_name(f));
     enum status st = gpu_ready(d, err);
@@ -62,30 +64,43 @@ static void take_ended(struct device *d)
         l->thread_insns = r.thread_insns;
         l->warp_insns = r.warp_insns;
         l->ctas = r.ctas;
+        report_kernel(d, l);
     }
+}
+
+static uint64_t ns_of(const struct device *d) { return (uint64_t)((double)timing_gpu_cycle(d->gpu) * 1000.0 / timing_gpu_config(d->gpu)->clock.core); }
+
+static void deadlock(const struct device *d, struct sim_launch *l)
+{
+    struct error e = {0};
+    char who[900];
+    timing_explain(d->gpu, who, sizeof who);
+    error_set(&e, ST_LAUNCH_FAILED, "deadlock on the simulated GPU: no warp can ever go on\n%s", who);
+    l->fault = (struct emu_fault){.status = ST_LAUNCH_FAILED};
+    snprintf(l->fault.report, sizeof l->fault.report, "%s", e.text);
 }
 
 enum slice sim_slice(struct device *d, struct sim_launch *l)
 {
-    enum timing_stop stop = l->done ? TIMING_IDLE : timing_gpu_run(d->gpu, timing_gpu_cycle(d->gpu) + SLICE_CYCLES);
+    if (l->done)
+        return SLICE_DONE;
+    uint64_t now = timing_gpu_cycle(d->gpu), until = now + SLICE_CYCLES, sample = report_next_sample(d);
+    enum timing_stop stop = timing_gpu_run(d->gpu, sample < until ? sample : until);
     take_ended(d);
-    atomic_store(&d->sim_ns, (uint64_t)((double)timing_gpu_cycle(d->gpu) * 1000.0 / timing_gpu_config(d->gpu)->clock.core));
+    report_sample(d);
+    atomic_store(&d->sim_ns, ns_of(d));
     if (stop == TIMING_FAULT)
         l->fault = *timing_fault(d->gpu);
-    if (stop == TIMING_DEADLOCK) {
-        struct error e = {0};
-        char who[900];
-        timing_explain(d->gpu, who, sizeof who);
-        error_set(&e, ST_LAUNCH_FAILED, "deadlock on the simulated GPU: no warp can ever go on\n%s", who);
-        l->fault = (struct emu_fault){.status = ST_LAUNCH_FAILED};
-        snprintf(l->fault.report, sizeof l->fault.report, "%s", e.text);
-    }
+    if (stop == TIMING_DEADLOCK)
+        deadlock(d, l);
     return l->done ? SLICE_DONE : l->fault.status != ST_OK ? SLICE_FAULT : SLICE_AGAIN;
 }
 
 void sim_stop(void)
 {
     for (int i = 0; i < the.n_devices; i++) {
+        if (the.devices[i].gpu)
+            report_close(&the.devices[i]);
         timing_gpu_free(the.devices[i].gpu);
         the.devices[i].gpu = NULL;
     }
