@@ -1,5 +1,5 @@
 /* The cases of tests/ptx for a compiler that folds; scripts/ptxas-suite stands between the two uses.
- *   ptx-fold FILE...      prints `= case target version values` and the PTX of each case: on constants, or, where values is 0, the case itself
+ *   ptx-fold FILE...      prints `= case target version values place name` and the PTX of each case: on constants, or, where values is 0, the case itself
  *   ptx-fold -j FILE...   reads lines `case number value` (number = row * outputs + output, value in hexadecimal or ? where nothing was
  *                         folded) and judges: `agree N`, `differ N`, each difference with its name; `open FILE: case` when a case whose oracle is
  *                         ptxas has an output that was not folded. Exit status 1 when anything differs or is open. A case whose note says
@@ -16,7 +16,8 @@ static unsigned values(const struct test *t) { return case_is_lanewise(t) && !t-
 static void print(const struct test *tests, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        printf("= %zu %s %u.%u %u\n", i, tests[i].target, tests[i].version / 10, tests[i].version % 10, values(&tests[i]));
+        printf("= %zu %s %u.%u %u %s:%u %s\n", i, tests[i].target, tests[i].version / 10, tests[i].version % 10, values(&tests[i]), tests[i].file,
+               tests[i].line, tests[i].name);
         fputs(values(&tests[i]) ? case_ptx_constant(tests, i) : cases_ptx(tests, i, 1), stdout);
     }
 }
