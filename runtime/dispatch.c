@@ -439,7 +439,7 @@ enum status grid_begin(struct op *op, struct error *err)
         .dynamic_shared_bytes = o->dynamic_shared_bytes, .params = (const void *)(uintptr_t)o->params, .param_bytes = o->param_bytes, .param_address = o->params,
         .grid_id = ++next_grid_id, .cooperative = o->cooperative,
         .n_sm = (uint32_t)d->sm_count, .max_warps_per_sm = (uint32_t)(d->max_threads_per_sm / d->warp_size), .sm = (uint32_t)d->sm,
-        .max_shared_bytes = (uint32_t)function_shared_limit(f), .stack_bytes = (uint32_t)c->limits[RT_LIMIT_STACK], .policy = EMU_ITS, .parallel = !r->ordered,
+        .max_shared_bytes = (uint32_t)function_shared_limit(f), .stack_bytes = (uint32_t)c->limits[RT_LIMIT_STACK], .policy = (uint8_t)(sim_on() ? sim_policy(c->device) : EMU_ITS), .parallel = !r->ordered,
         .host = {.user = c, .output = context_output, .heap_alloc = heap_alloc, .heap_free = heap_free, .time_ns = device_time},
     };
     memcpy(l.grid, o->grid, sizeof l.grid);

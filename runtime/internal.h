@@ -283,6 +283,7 @@ struct sim_launch {                                     /* a kernel that the tim
 bool sim_on(void);
 /* Hands a kernel to the device's timing model. regs, threads, shared_bytes: of one CTA, as timing.h has them. */
 enum status sim_start(struct device *d, struct emu_grid *grid, const struct launch_op *o, const struct rt_stream *s, struct sim_launch *out, struct error *err) MUST_CHECK;
+enum emu_policy sim_policy(struct device *d);           /* of divergence, as the configuration has it */
 enum slice sim_slice(struct device *d, struct sim_launch *l);      /* some thousand cycles, or to the end of a kernel */
 uint64_t device_now_ns(const struct device *d);         /* simulated time, or the host's */
 void sim_stop(void);

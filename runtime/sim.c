@@ -38,6 +38,11 @@ static enum status gpu_ready(struct device *d, struct error *err)
     return st == ST_OK ? report_open(d, err) : st;
 }
 
+enum emu_policy sim_policy(struct device *d)
+{
+    return gpu_ready(d, NULL) == ST_OK && timing_gpu_config(d->gpu)->gpu.divergence == TIMING_STACK ? EMU_STACK : EMU_ITS;
+}
+
 enum status sim_start(struct device *d, struct emu_grid *grid, const struct launch_op *o, const struct rt_stream *s, struct sim_launch *out, struct error *err)
 {
     const struct rt_function *f = o->function;

@@ -19,6 +19,9 @@
 
 #include "runtime/base/error.h"
 
+/* The note of settings that the model does not use yet. */
+#define TIMING_PLANNED "the model does not use it yet"
+
 /* ---- words of the choices, in the order of their rows ---- */
 
 enum timing_model { TIMING_MODEL_ACCELSIM, TIMING_MODEL_MODERN };                       /* gpu.model */

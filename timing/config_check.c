@@ -250,11 +250,42 @@ void check_all(struct timing_settings *s, struct timing_config *c)
     derive(s, c);
 }
 
+/* Our own parts name what they know of a GPU, whether the model uses it or not. */
+static bool from_part(const struct source *in)
+{
+    char name[64];
+    size_t n = strlen(in->name), bytes;
+    if (n < 6 || n >= sizeof name || strcmp(in->name + n - 5, ".conf") != 0)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)n - 5, in->name);
+    const char *text = timing_part_text(name, &bytes);
+    return text && bytes == in->bytes && memcmp(text, in->text, bytes) == 0;
+}
+
+/* One warning for all values that a user gave and the model does not use yet. */
+static void note_planned(struct timing_settings *s)
+{
+    char names[700], value[TIMING_TEXT_BYTES];
+    size_t used = 0, n = 0;
+    for (unsigned row = 0; row < TIMING_KNOB_COUNT; row++) {
+        const struct row *r = &timing_rows[row];
+        if (!r->note || strcmp(r->note, TIMING_PLANNED) != 0 || !s->places[row].in || from_part(s->places[row].in) ||
+            strcmp(timing_knob_print(s, row, value, sizeof value), r->standard) == 0)
+            continue;
+        n++;
+        if (used + strlen(r->name) + 3 < sizeof names)
+            used += (size_t)sprintf(names + used, "%s%s", used ? ", " : "", r->name);
+    }
+    if (n)
+        note_place(s, false, (struct place){NULL, 0}, "heddle help NAME  explains each", "the model does not use these %zu settings yet: %s", n, names);
+}
+
 enum status timing_settings_check(struct timing_settings *s, struct timing_config *out, struct error *err)
 {
     if (s->no_memory)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for the settings of the simulated GPU");
     check_all(s, &s->values);
+    note_planned(s);
     *out = s->values;
     if (!s->errors)
         return ST_OK;

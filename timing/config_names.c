@@ -165,7 +165,7 @@ static void warn_unmodelled(struct timing_settings *s, unsigned row, const struc
 {
     const struct row *r = &timing_rows[row];
     char value[TIMING_TEXT_BYTES];
-    if (!r->note || s->warned[row] || strcmp(timing_knob_print(s, row, value, sizeof value), r->standard) == 0)
+    if (!r->note || strcmp(r->note, TIMING_PLANNED) == 0 || s->warned[row] || strcmp(timing_knob_print(s, row, value, sizeof value), r->standard) == 0)
         return;
     s->warned[row] = true;
     note_value(s, false, v, 0, NULL, "%s = %s has no effect: %s", v->name, value, r->note);
