@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/symbol.h"
 #include "runtime/internal.h"
 #include "timing/timing.h"
 
@@ -110,7 +111,8 @@ static double hit_percent(const struct timing_cache_stats *c)
 static void line(struct textbuf *t, const struct sim_launch *l, const struct timing_stats *s)
 {
     double cycles = l->cycles ? (double)l->cycles : 1;
-    textbuf_add(t, "heddle: %-32.32s %10" PRIu64 " cycles  IPC %7.1f  L1 hit %5.1f %%  L2 hit %5.1f %%  DRAM %5.1f %%  occupancy %5.1f %%\n", l->name, l->cycles,
+    char name[256];
+    textbuf_add(t, "heddle: %-48.48s %10" PRIu64 " cycles  IPC %7.1f  L1 hit %5.1f %%  L2 hit %5.1f %%  DRAM %5.1f %%  occupancy %5.1f %%\n", symbol_demangle(l->name, name, sizeof name), l->cycles,
                 (double)l->thread_insns / cycles, hit_percent(&s->sm.l1d), hit_percent(&s->slice.l2), value_of("channel.utilisation", s), value_of("occupancy", s));
 }
 
