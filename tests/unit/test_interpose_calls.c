@@ -6,9 +6,10 @@
 #include "emu/emu.h"
 #include "interpose/api.h"
 
-typedef enum status (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+typedef enum status (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                              uint64_t);
 struct param { const char *type, *name; };
-struct call { const char *symbol; void *handler; struct param params[13]; };
+struct call { const char *symbol; void *handler; struct param params[17]; };
 
 #define TYPED(...) ARGS_JOIN(TYPED_, ARGS_COUNT(__VA_ARGS__))(__VA_ARGS__)
 #define TYPED_1(v)
@@ -23,6 +24,11 @@ struct call { const char *symbol; void *handler; struct param params[13]; };
 #define TYPED_18(t, n, ...) {#t, #n}, TYPED_16(__VA_ARGS__)
 #define TYPED_20(t, n, ...) {#t, #n}, TYPED_18(__VA_ARGS__)
 #define TYPED_22(t, n, ...) {#t, #n}, TYPED_20(__VA_ARGS__)
+#define TYPED_24(t, n, ...) {#t, #n}, TYPED_22(__VA_ARGS__)
+#define TYPED_26(t, n, ...) {#t, #n}, TYPED_24(__VA_ARGS__)
+#define TYPED_28(t, n, ...) {#t, #n}, TYPED_26(__VA_ARGS__)
+#define TYPED_30(t, n, ...) {#t, #n}, TYPED_28(__VA_ARGS__)
+#define TYPED_32(t, n, ...) {#t, #n}, TYPED_30(__VA_ARGS__)
 
 static const struct call calls[] = {
 #define CU(name, suffix, since, variant, handler, params) {#name #suffix, (void *)(uintptr_t)handler, {TYPED params {0}}},
@@ -31,7 +37,7 @@ static const struct call calls[] = {
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 enum mode { ZERO, GARBAGE, DESTROYED };
-enum { BUFFERS = 12, BUFFER_BYTES = 4096 };
+enum { BUFFERS = 16, BUFFER_BYTES = 4096 };
 static uint64_t buffers[BUFFERS][BUFFER_BYTES / 8];
 
 static struct rt_context *context;
@@ -105,10 +111,10 @@ static uint64_t argument(const struct param *p, enum mode mode, uint64_t number,
 
 static enum status run(const struct call *c, enum mode mode, uint64_t number, bool *bad_handle)
 {
-    uint64_t a[12] = {0};
+    uint64_t a[16] = {0};
     any_fn f;
     *bad_handle = false;
-    for (int i = 0; i < 12 && c->params[i].type; i++) {
+    for (int i = 0; i < 16 && c->params[i].type; i++) {
         uint64_t v;
         bool bad = false;
         a[i] = argument(&c->params[i], mode, number, i);
@@ -117,7 +123,7 @@ static enum status run(const struct call *c, enum mode mode, uint64_t number, bo
     memset(buffers, 0, sizeof buffers);
     memcpy(&f, &c->handler, sizeof f);
     ck_assert_int_eq(rt_set_current(context), ST_OK);
-    return f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]);
+    return f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
 }
 
 START_TEST(nonsense_is_answered)
