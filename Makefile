@@ -121,7 +121,7 @@ demo:                                                                ## run a CU
 
 # ---- tests ----
 
-ptx_cases := tests/ptx/cases.c tests/ptx/cases.h tests/ptx/images.c tests/ptx/images.h
+ptx_cases := tests/ptx/cases.c tests/ptx/emit.c tests/ptx/cases.h tests/ptx/images.c tests/ptx/images.h
 # The runner of tests/ptx is a program for any CUDA driver: it links libcuda and libc, nothing of Heddle.
 $(BUILD)/ptx-run: tests/ptx/run.c $(ptx_cases) tests/ptx/images_make.c $(BUILD)/libheddle.so $(BUILD)/shims/libcuda.so
 	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(filter %.c,$^) -o $@ -L$(BUILD)/shims -lcuda -lm

@@ -392,17 +392,16 @@ static bool copy_block(struct walk *k, const uint32_t offsets[3], uint32_t rank)
     return !why || mbarrier_fault(k->in, k->w, k->c, k->lane, why);
 }
 
-static bool copy_lane(struct walk *k)
+/* m: room for the map, to which k->m points. */
+static bool copy_lane(struct walk *k, struct tensor_map *m)
 {
     const struct tma *t = k->t;
-    struct tensor_map m;
     uint32_t offsets[3] = { 0 };
     const char *map = mem_span(k->in, &t->map, k->w, k->c, k->lane, mem_place_address(&t->map, k->w, k->lane), TENSOR_MAP_BYTES, TENSOR_MAP_ALIGN);
     if (!map)
         return false;
-    memcpy(&m, map, sizeof m);
-    k->m = &m;
-    const char *why = fits(t, &m);
+    memcpy(m, map, sizeof *m);
+    const char *why = fits(t, m);
     if (why)
         return refuse(k, why);
     memset(k->start, 0, sizeof k->start);
@@ -422,11 +421,12 @@ static bool copy_lane(struct walk *k)
 
 const struct insn *tma_copy(const struct insn *in, struct warp *w, struct ctx *c)
 {
-    struct walk k = { .in = in, .w = w, .c = c, .t = (const struct tma *)(uintptr_t)in->imm };
+    struct tensor_map m;
+    struct walk k = { .in = in, .w = w, .c = c, .t = (const struct tma *)(uintptr_t)in->imm, .m = &m };
     k.global = (struct mem_place){ .site = in->site, .space = MEM_GLOBAL, .form = MEM_ROW64, .store = k.t->direction != TMA_LOAD };
     for (uint32_t m = insn_mask(in, w); m; m &= m - 1) {
         k.lane = (uint32_t)__builtin_ctz(m);
-        if (!copy_lane(&k))
+        if (!copy_lane(&k, &m))
             return NULL;
     }
     return in + 1;
