@@ -421,12 +421,12 @@ static bool copy_lane(struct walk *k, struct tensor_map *m)
 
 const struct insn *tma_copy(const struct insn *in, struct warp *w, struct ctx *c)
 {
-    struct tensor_map m;
-    struct walk k = { .in = in, .w = w, .c = c, .t = (const struct tma *)(uintptr_t)in->imm, .m = &m };
+    struct tensor_map map;
+    struct walk k = { .in = in, .w = w, .c = c, .t = (const struct tma *)(uintptr_t)in->imm, .m = &map };
     k.global = (struct mem_place){ .site = in->site, .space = MEM_GLOBAL, .form = MEM_ROW64, .store = k.t->direction != TMA_LOAD };
     for (uint32_t m = insn_mask(in, w); m; m &= m - 1) {
         k.lane = (uint32_t)__builtin_ctz(m);
-        if (!copy_lane(&k, &m))
+        if (!copy_lane(&k, &map))
             return NULL;
     }
     return in + 1;
