@@ -47,7 +47,7 @@ __attribute__((format(printf, 2, 3), noreturn)) static void bad(const struct rea
     exit(2);
 }
 
-void *must(void *p)
+void *cases_must(void *p)
 {
     if (!p) {
         fputs("out of memory\n", stderr);
@@ -56,7 +56,7 @@ void *must(void *p)
     return p;
 }
 
-static void *grown(void *p, size_t n, size_t size) { return must(realloc(p, (n + 1) * size)); }
+static void *grown(void *p, size_t n, size_t size) { return cases_must(realloc(p, (n + 1) * size)); }
 
 /* The next word of *s, NUL-terminated in place; NULL at the end. */
 static char *word(char **s)
@@ -237,7 +237,7 @@ static struct field *fields_read(const struct reader *r, char *s, unsigned *n, u
             struct field *f = &fields[(*n)++];
             snprintf(name, sizeof name, bracket ? "%s%u" : "%s", w, i);
             at = (at + type->bytes - 1) / type->bytes * type->bytes;
-            *f = (struct field){must(strdup(name)), type, at};
+            *f = (struct field){cases_must(strdup(name)), type, at};
             at += type->bytes;
         }
     }
@@ -247,7 +247,7 @@ static struct field *fields_read(const struct reader *r, char *s, unsigned *n, u
 
 static void rows_read(const struct reader *r, struct test *t, char *s, unsigned times)
 {
-    struct row row = {.line = r->line, .in = must(calloc(t->n_in + 1, sizeof *row.in)), .out = must(calloc(t->n_out + 1, sizeof *row.out))};
+    struct row row = {.line = r->line, .in = cases_must(calloc(t->n_in + 1, sizeof *row.in)), .out = cases_must(calloc(t->n_out + 1, sizeof *row.out))};
     char *w;
     for (unsigned i = 0; i < t->n_in; i++) {
         if (!(w = word(&s)) || strcmp(w, "->") == 0)
@@ -345,12 +345,12 @@ static void bytes_read(const struct reader *r, struct bytes *b, char *s, bool ex
 
 static struct bytes bytes_new(size_t size)
 {
-    return (struct bytes){must(calloc(size + 1, 1)), must(calloc(size + 1, 1)), size};
+    return (struct bytes){cases_must(calloc(size + 1, 1)), cases_must(calloc(size + 1, 1)), size};
 }
 
 static const char *joined(const char *before, const char *text)
 {
-    char *s = must(malloc((before ? strlen(before) : 0) + strlen(text) + 2));
+    char *s = cases_must(malloc((before ? strlen(before) : 0) + strlen(text) + 2));
     sprintf(s, "%s%s%s", before ? before : "", before ? "\n" : "", text);
     return s;
 }
@@ -367,7 +367,7 @@ static void case_begin(struct reader *r, const char *name)
     if (!*name)
         bad(r, "a case needs a name");
     r->tests = grown(r->tests, r->n, sizeof *r->tests);
-    r->tests[r->n++] = (struct test){.file = r->file, .name = must(strdup(name)), .target = r->target, .version = r->version,
+    r->tests[r->n++] = (struct test){.file = r->file, .name = cases_must(strdup(name)), .target = r->target, .version = r->version,
                                      .line = r->line, .grid = {1, 1, 1}, .block = {1, 1, 1}, .oracle = ORACLE_COUNT};
 }
 
@@ -394,7 +394,7 @@ static void case_end(struct reader *r)
 static void keyword(struct reader *r, const char *key, char *rest)
 {
     if (strcmp(key, "target") == 0) {
-        r->target = must(strdup(rest));
+        r->target = cases_must(strdup(rest));
         return;
     }
     if (strcmp(key, "version") == 0) {
@@ -409,7 +409,7 @@ static void keyword(struct reader *r, const char *key, char *rest)
     if (r->n == r->first)
         bad(r, "'%s' before the first case", key);
     struct test *t = &r->tests[r->n - 1];
-    char *text = must(strdup(rest));
+    char *text = cases_must(strdup(rest));
     if (strcmp(key, "oracle") == 0)
         oracle_read(r, t, text);
     else if (strcmp(key, "in") == 0 && !t->n_rows)
@@ -487,7 +487,7 @@ void cases_read(const char *path, struct test **tests, size_t *n)
         }
         if (more) {
             r.line = at;
-            text = must(strdup(line));
+            text = cases_must(strdup(line));
             used = (size_t)len;
         }
     }

@@ -79,6 +79,6 @@ void value_load(const struct field *f, const uint8_t *at, uint64_t bits[2]);
 bool value_agrees(const struct test *t, const struct field *f, const struct value *v, const uint64_t got[2], uint8_t unset);
 
 /* p, which is no NULL: without memory the program says so and ends. */
-void *must(void *p);
+void *cases_must(void *p);
 
 #endif

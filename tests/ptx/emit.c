@@ -93,7 +93,7 @@ char *cases_ptx(const struct test *tests, size_t first, size_t count)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *o = must(open_memstream(&text, &size));
+    FILE *o = cases_must(open_memstream(&text, &size));
     fprintf(o, ".version %u.%u\n.target %s\n.address_size 64\n", tests[first].version / 10, tests[first].version % 10, tests[first].target);
     for (size_t i = 0; i < count; i++)
         if (tests[first + i].decl)
@@ -101,7 +101,7 @@ char *cases_ptx(const struct test *tests, size_t first, size_t count)
     for (size_t i = 0; i < count; i++)
         put_entry(o, &tests[first + i], i);
     fclose(o);
-    return must(text);
+    return cases_must(text);
 }
 
 char *case_ptx_constant(const struct test *tests, size_t i)
@@ -109,7 +109,7 @@ char *case_ptx_constant(const struct test *tests, size_t i)
     const struct test *t = &tests[i];
     char *text = NULL;
     size_t size = 0;
-    FILE *o = must(open_memstream(&text, &size));
+    FILE *o = cases_must(open_memstream(&text, &size));
     fprintf(o, ".visible .entry c%zu(.param .u64 p)\n{\n", i);
     for (unsigned r = 0; r < t->n_rows; r++) {
         fputs("{\n", o);
@@ -124,5 +124,5 @@ char *case_ptx_constant(const struct test *tests, size_t i)
     }
     fputs("ret;\n}\n", o);
     fclose(o);
-    return must(text);
+    return cases_must(text);
 }
