@@ -201,6 +201,21 @@ static const struct ptx_operand *reg_named(const struct decoder *d, const char *
     return NULL;
 }
 
+void decode_pin_own(struct decoder *d)
+{
+    const struct ptx_proto *p = &d->f->proto;
+    struct ptx_operand o;
+    for (uint32_t i = 0; !d->f->is_entry && i < p->n_params + p->n_returns; i++) {
+        const struct ptx_var *v = &d->f->vars[i < p->n_params ? p->params[i] : p->returns[i - p->n_params]];
+        if (v->space != PTX_SPACE_REG || v->type == PTX_PRED || !reg_named(d, v->name, &o)) continue;
+        struct reg_info *r = &d->regs[o.index];
+        r->pinned = true;
+        r->n_uses += 2;                        /* the caller's: nothing may leave the value out, or use it up */
+        r->row = d->frame_end;
+        d->frame_end += r->width * WARP_SIZE;
+    }
+}
+
 static void move_registers(struct decoder *d, const int32_t *vars, uint32_t n, bool out)
 {
     struct ptx_operand o;

@@ -243,7 +243,7 @@ static enum status share_rows(struct decoder *d, struct error *err)
         for (uint32_t i = starts[at]; i; i = next_start[i - 1]) {
             struct reg_info *r = &d->regs[i - 1];
             unsigned p = pool_of(r->width);
-            r->row = depth[p] && !r->pinned ? stack[p * (n + 1) + --depth[p]] : new_row(d, r->width);
+            if (!r->row) r->row = depth[p] && !r->pinned ? stack[p * (n + 1) + --depth[p]] : new_row(d, r->width);
             live += r->width > 4 ? r->width / 4u : 1;
             if (live > d->k->n_regs) d->k->n_regs = live;
         }
@@ -366,6 +366,7 @@ enum status decode_rows(struct decoder *d, struct error *err)
     scan_registers(d);
     if (d->k->image->late) pin_registers(d);
     d->frame_end = 64;                         /* FRAME_TRUE */
+    decode_pin_own(d);
     for (uint32_t i = 0; i < d->f->n_regs; i++)
         if (!d->regs[i].width) {
             d->regs[i].row = d->frame_end;

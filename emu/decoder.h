@@ -24,7 +24,7 @@ struct alias { uint8_t kind; int32_t reg; uint32_t row; struct const_desc k; };
 struct reg_info {
     uint32_t n_defs, n_uses, def_at;
     bool partial;                              /* some definition is guarded or writes a part */
-    bool pinned;                               /* an access that may be performed later uses it: a row of its own */
+    bool pinned;                               /* a row of its own: an access that may be performed later uses it, or callers do */
     uint8_t width;                             /* bytes per lane, 0 = predicate */
     uint32_t lo, hi;                           /* instructions between which the row is taken; lo > hi: never */
     uint32_t row;
@@ -116,6 +116,7 @@ const struct mov_table *mov_handlers_table(void);
 struct handlers mov_handlers(unsigned width);
 struct handlers convert_handlers(unsigned to, unsigned from, bool sign);
 /* decode_call.c */
+void decode_pin_own(struct decoder *d);                     /* rows for registers that parameters arrive in and results leave from, as no instruction says */
 enum status decode_prologue(struct decoder *d);            /* records before the first instruction */
 bool decode_is_parameter(const struct decoder *d, uint32_t own);       /* of a function that is no kernel, in the .param space */
 uint32_t decode_param_copy(struct decoder *d, uint32_t own);           /* a parameter with an address lies in local memory: its offset there */
