@@ -132,6 +132,10 @@ $(BUILD)/ptx-cover: tests/ptx/cover.c $(ptx_cases) $(core)
 $(BUILD)/ptx-fold: tests/ptx/fold.c $(ptx_cases)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(filter %.c,$^) -o $@ -lm
 
+# The lowering of PTX files, for scripts/lowering-report.
+$(BUILD)/ptx-lower: tests/lower/lower.c $(core)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $< -o $@ $(core) $(EXE_LIBS)
+
 $(BUILD)/tests/test_%: tests/unit/test_%.c $(cli_core) $(core)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(cli_core) $(core) $$(pkg-config --libs check) $(EXE_LIBS)

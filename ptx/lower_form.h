@@ -1,0 +1,30 @@
+/* Private to the lowering: what is known of the registers of a function, and the forms of its instructions. */
+#ifndef HEDDLE_PTX_LOWER_FORM_H
+#define HEDDLE_PTX_LOWER_FORM_H
+#include "ptx/lower.h"
+
+/* Who reads a register. */
+enum lower_use { USE_ADD32 = 1, USE_ADD64 = 2, USE_FADD = 4, USE_LOGIC = 8, USE_SETP = 16, USE_BRA = 32, USE_SELP = 64, USE_PRED = 128, USE_ADDRESS = 256,
+                 USE_STORED = 512, USE_SHIFT = 1024, USE_MUL = 2048, USE_OTHER = 4096 };
+
+struct lower_reg {
+    uint32_t defs, uses, def;      /* how often written and read; def: the last instruction that writes it */
+    uint16_t use;                  /* enum lower_use bits */
+    bool param;                    /* single definition: a parameter or its address, an operand in the constant bank */
+    bool constant;                 /* single definition: an immediate */
+    bool symbol;                   /* single definition: the address of a variable */
+    bool uniform;                  /* the same in all threads of a block: comes from parameters and block numbers */
+};
+
+struct lower_view { const struct ptx_function *f; const struct ptx_cfg *cfg; struct lower_reg *regs; uint8_t *sreg_seen; };
+
+/* Allocated from a. */
+enum status lower_view_make(struct lower_view *out, const struct ptx_function *f, const struct ptx_cfg *cfg, struct arena *a, struct error *err) MUST_CHECK;
+
+/* "root|context": the root is what it is (add.64), the context what feeds it and what it feeds. A form without context has no bar. */
+void lower_form(const struct lower_view *v, uint32_t insn, char form[PTX_FORM_BYTES]);
+
+/* True for a multiplication or conversion that disappears into its users. */
+bool lower_folds_into_users(const struct lower_view *v, int32_t reg);
+
+#endif

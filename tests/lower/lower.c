@@ -1,0 +1,134 @@
+/* build/ptx-lower: what scripts/lowering-report needs of the lowering.
+ *
+ *     ptx-lower extract DIR FILE..     writes the PTX texts inside executables as DIR/NAME.N.ptx
+ *     ptx-lower forms FILE.ptx         a line for each instruction: function, PTX line, form, machine instructions by class
+ *     ptx-lower registers FILE.ptx     a line for each function: name, estimated registers */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/fatbin.h"
+#include "ptx/lower.h"
+
+static char *read_file(const char *path, size_t *bytes)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    fseek(f, 0, SEEK_END);
+    long n = ftell(f);
+    rewind(f);
+    char *text = n < 0 ? NULL : malloc((size_t)n + 1);
+    *bytes = text ? fread(text, 1, (size_t)n, f) : 0;
+    if (text)
+        text[*bytes] = 0;
+    fclose(f);
+    return text;
+}
+
+static void write_entry(const char *dir, const char *name, unsigned *number, const struct fatbin_entry *e)
+{
+    struct fatbin_blob blob;
+    struct error err;
+    char path[4096];
+    if (fatbin_unpack(e, &blob, &err) != ST_OK)
+        return;
+    snprintf(path, sizeof path, "%s/%s.%u.ptx", dir, name, (*number)++);
+    FILE *f = fopen(path, "wb");
+    if (f) {
+        fwrite(blob.data, 1, strnlen(blob.data, blob.bytes), f);
+        fclose(f);
+    }
+    fatbin_blob_free(&blob);
+}
+
+static int extract(const char *dir, const char *path)
+{
+    static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
+    size_t bytes;
+    unsigned number = 0;
+    char *image = read_file(path, &bytes);
+    if (!image)
+        return fprintf(stderr, "%s: cannot be read\n", path), 1;
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    for (size_t at = 0; at + 16 <= bytes;) {
+        const char *found = memmem(image + at, bytes - at, magic, sizeof magic);
+        struct fatbin_iter it;
+        struct fatbin_entry e;
+        struct error err;
+        bool more = true;
+        if (!found)
+            break;
+        at = (size_t)(found - image) + 4;
+        if (fatbin_open(&it, found, bytes - (size_t)(found - image), &err) != ST_OK)
+            continue;
+        while (fatbin_next(&it, &e, &more, &err) == ST_OK && more)
+            if (e.kind == FATBIN_PTX)
+                write_entry(dir, name, &number, &e);
+    }
+    free(image);
+    return 0;
+}
+
+static void print_forms(const struct ptx_function *f, const struct ptx_lowering *l, char (*forms)[PTX_FORM_BYTES])
+{
+    for (uint32_t i = 0; i < f->n_insns; i++) {
+        printf("%s\t%u\t%s\t", f->name, f->insns[i].line, forms[i]);
+        for (unsigned g = 0; g < l->insns[i].n_groups; g++)
+            printf("%s%s:%u", g ? " " : "", ptx_class_text((enum ptx_class)l->insns[i].groups[g].class), l->insns[i].groups[g].count);
+        putchar('\n');
+    }
+}
+
+static enum status show(struct ptx_module *m, uint32_t i, bool registers, struct error *err)
+{
+    struct arena a = {0};
+    struct ptx_cfg cfg;
+    struct ptx_lowering l;
+    char (*forms)[PTX_FORM_BYTES];
+    const struct ptx_function *f = &m->functions[i];
+    uint32_t regs;
+    enum status st = ptx_function_body(m, i, err);
+    if (st == ST_OK)
+        st = ptx_cfg_build(&cfg, f, &a, err);
+    if (st == ST_OK)
+        st = registers ? ptx_lower_registers(&regs, f, &cfg, err) : ptx_lower_forms(&l, &forms, f, &cfg, &a, err);
+    if (st == ST_OK && registers)
+        printf("%s\t%u\n", f->name, regs);
+    else if (st == ST_OK)
+        print_forms(f, &l, forms);
+    arena_free(&a);
+    return st;
+}
+
+static int module(const char *path, bool registers)
+{
+    size_t bytes;
+    struct ptx_module *m;
+    struct error err;
+    char *text = read_file(path, &bytes);
+    enum status st = text ? ptx_module_open(&m, path, text, bytes, &err) : error_set(&err, ST_FILE_NOT_FOUND, "%s: cannot be read", path);
+    if (st == ST_OK) {
+        for (uint32_t i = 0; i < m->n_functions; i++)
+            if (m->functions[i].has_body && show(m, i, registers, &err) != ST_OK)
+                fprintf(stderr, "%s\n", err.text);
+        ptx_module_free(m);
+    } else {
+        fprintf(stderr, "%s\n", err.text);
+    }
+    free(text);
+    return st != ST_OK;
+}
+
+int main(int argc, char **argv)
+{
+    int failed = argc < 3;
+    if (argc > 3 && !strcmp(argv[1], "extract"))
+        for (int i = 3; i < argc; i++)
+            failed |= extract(argv[2], argv[i]);
+    else if (argc == 3 && (!strcmp(argv[1], "forms") || !strcmp(argv[1], "registers")))
+        failed = module(argv[2], argv[1][0] == 'r');
+    else
+        failed = fprintf(stderr, "usage: ptx-lower extract DIR FILE.. | forms FILE.ptx | registers FILE.ptx\n") > 0;
+    return failed;
+}
