@@ -29,7 +29,7 @@ struct rule { const char *form; uint8_t n; struct cost cost[PTX_GROUPS]; };
 static const struct rule rules[] = {
 #include "ptx/lower.def"
 };
-enum { N_RULES = sizeof rules / sizeof *rules, SLOTS = 2048 };
+enum { N_RULES = sizeof rules / sizeof *rules, SLOTS = 4096 };
 _Static_assert(N_RULES * 2 < SLOTS, "the hash table of the rules is too small");
 
 static uint16_t slots[SLOTS];                  /* number of a rule + 1 */
@@ -119,8 +119,12 @@ static enum ptx_class natural_class(const struct ptx_insn *in)
 }
 
 /* The class of which at least one machine instruction is there whatever the average says. COUNT: none. */
-static enum ptx_class certain(const struct ptx_insn *in)
+static enum ptx_class certain(const struct ptx_insn *in, const char *form)
 {
+    bool leaves = in->op == PTX_OP_RET || in->op == PTX_OP_EXIT || in->op == PTX_OP_CALL || in->op == PTX_OP_BRX || in->op == PTX_OP_TRAP;
+    if (leaves || !strncmp(form, "bra|back", 8))       /* a loop of nothing would never end */
+        return PTX_CLASS_CTRL;
+
     enum ptx_class c = natural_class(in);
     bool parameter = in->space == PTX_SPACE_PARAM || in->space == PTX_SPACE_CONST;
     return (c == PTX_CLASS_MEM && !parameter) || c == PTX_CLASS_BAR || c == PTX_CLASS_TENSOR ? c : PTX_CLASS_COUNT;
@@ -139,16 +143,12 @@ static uint32_t whole(struct carry *c, const struct cost *cost, bool at_least_on
     return (uint32_t)n;
 }
 
-static void lower_one(struct ptx_lowered *out, struct carry *carry, const struct ptx_insn *in, const char *form)
+/* must: a class of which one is there whatever the average says, or COUNT. */
+static void lower_rule(struct ptx_lowered *out, struct carry *carry, const struct rule *r, enum ptx_class must)
 {
-    const struct rule *r = rule_of(form);
-    struct rule natural = {.n = 1, .cost = {{(uint8_t)natural_class(in), 100}}};
-    enum ptx_class must = certain(in);
-    if (!r)
-        r = &natural;
-    *out = (struct ptx_lowered){0};
     bool had = must == PTX_CLASS_COUNT;
-    for (unsigned i = 0; i < r->n; i++) {
+    *out = (struct ptx_lowered){0};
+    for (unsigned i = 0; r && i < r->n; i++) {
         uint32_t n = whole(carry, &r->cost[i], r->cost[i].class == must);
         had |= r->cost[i].class == must;
         if (n)
@@ -159,6 +159,12 @@ static void lower_one(struct ptx_lowered *out, struct carry *carry, const struct
     out->folded = out->n_groups == 0;
 }
 
+static void lower_one(struct ptx_lowered *out, struct carry *carry, const struct ptx_insn *in, const char *form)
+{
+    const struct rule *r = rule_of(form), natural = {.form = "", .n = 1, .cost = {{(uint8_t)natural_class(in), 100}}};
+    lower_rule(out, carry, r ? r : &natural, certain(in, form));
+}
+
 enum status ptx_lower_forms(struct ptx_lowering *out, char (**forms)[PTX_FORM_BYTES], const struct ptx_function *f, const struct ptx_cfg *cfg, struct arena *a,
                             struct error *err)
 {
@@ -166,12 +172,14 @@ enum status ptx_lower_forms(struct ptx_lowering *out, char (**forms)[PTX_FORM_BY
     struct arena scratch = {0};
     char one[PTX_FORM_BYTES];
     pthread_once(&slots_made, make_slots);
-    *out = (struct ptx_lowering){arena_alloc(a, (f->n_insns + 1) * sizeof *out->insns), f->n_insns};
+    *out = (struct ptx_lowering){.insns = arena_alloc(a, (f->n_insns + 1) * sizeof *out->insns), .n_insns = f->n_insns};
     char (*all)[PTX_FORM_BYTES] = forms ? arena_alloc(a, (f->n_insns + 1) * sizeof *all) : NULL;
     enum status st = lower_view_make(&v, f, cfg, &scratch, err);
     if (st == ST_OK && (!out->insns || (forms && !all)))
         st = error_set(err, ST_OUT_OF_MEMORY, "no memory for the lowering of '%s'", f->name);
     struct carry carry = {{0}};
+    if (st == ST_OK && f->is_entry)
+        lower_rule(&out->entry, &carry, rule_of("entry"), PTX_CLASS_COUNT);
     for (uint32_t i = 0; st == ST_OK && i < f->n_insns; i++) {
         char *form = all ? all[i] : one;
         lower_form(&v, i, form);

@@ -32,7 +32,10 @@ struct ptx_lowered {
     struct ptx_group { uint8_t class, count; } groups[PTX_GROUPS];   /* in the order in which they issue; count is not 0 */
 };
 
-struct ptx_lowering { struct ptx_lowered *insns; uint32_t n_insns; };          /* by instruction of the function */
+struct ptx_lowering {
+    struct ptx_lowered *insns; uint32_t n_insns;       /* by instruction of the function */
+    struct ptx_lowered entry;                  /* what a kernel begins with, of no instruction: stack pointer, descriptors */
+};
 
 /* Allocated from a. Instructions that access memory, barriers and tensor products never fold. f is parsed, cfg is its. */
 enum status ptx_lower(struct ptx_lowering *out, const struct ptx_function *f, const struct ptx_cfg *cfg, struct arena *a, struct error *err) MUST_CHECK;

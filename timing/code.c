@@ -162,7 +162,97 @@ static void note_register(void *user, int32_t reg, bool write)
         note(r->src, &r->n_src, 24, number);
 }
 
-static bool describe(struct timing_code *c, uint32_t index, uint32_t base, const struct timing_config *config, uint32_t *at, uint32_t *room)
+/* One machine instruction, or none. */
+static void describe_one(struct op_info *op, const struct ptx_insn *in, const struct timing_config *config)
+{
+    unsigned flags;
+    enum work w = work_of(in, &flags);
+    enum unit_kind u = unit_of(config, in, w);
+    struct timing t = timing_of(config, in, w, u);
+    op->flags = (uint8_t)flags;
+    op->count = w == WORK_FOLDED ? 0 : 1;
+    op->n_groups = 1;
+    op->latency = (uint16_t)t.latency;
+    op->groups[0] = (struct op_group){(uint8_t)u, (uint8_t)op->count, 1, (uint16_t)(t.initiation ? t.initiation : 1)};
+}
+
+static enum unit_kind unit_of_class(const struct timing_config *c, enum ptx_class class)
+{
+    switch (class) {
+    case PTX_CLASS_FP64: return c->units.dp ? UNIT_DP : UNIT_SFU;
+    case PTX_CLASS_SFU: return c->units.sfu ? UNIT_SFU : UNIT_SP;
+    case PTX_CLASS_TENSOR: return c->units.tensor ? UNIT_TENSOR : UNIT_SP;
+    case PTX_CLASS_MEM: return UNIT_MEM;
+    case PTX_CLASS_CTRL:
+    case PTX_CLASS_SYNC:
+    case PTX_CLASS_BAR: return UNIT_NONE;
+    case PTX_CLASS_INT:
+    case PTX_CLASS_MOVE:
+    case PTX_CLASS_UNIFORM: return c->units.integer ? UNIT_INT : UNIT_SP;
+    default: return UNIT_SP;
+    }
+}
+
+/* A machine instruction of a sequence. The work of the PTX instruction itself is known where it is the only one. */
+static struct timing timing_of_unit(const struct timing_config *c, enum unit_kind u, const struct ptx_insn *in, enum work w, uint32_t total)
+{
+    if (u == UNIT_MEM || u == UNIT_NONE)
+        return (struct timing){1, 1};
+    if (c->sass.given)
+        return sass_timing(c, u);
+    if (total == 1 && w != WORK_DIV && u == unit_of(c, in, w))
+        return timing_of(c, in, w, u);
+    switch (u) {
+    case UNIT_DP: return dp_timing(c, WORK_MAD);
+    case UNIT_SFU: return (struct timing){c->latency.sfu, c->initiation.sfu};
+    case UNIT_TENSOR: return (struct timing){c->latency.tensor, c->initiation.tensor};
+    case UNIT_SP: return sp_timing(c, WORK_ADD);
+    default: return int_timing(c, WORK_ADD);
+    }
+}
+
+/* The load/store unit first: it has the access. */
+static void memory_first(struct op_info *op)
+{
+    uint32_t at = 0;
+    while (at < op->n_groups && op->groups[at].unit != UNIT_MEM)
+        at++;
+    if (at < op->n_groups) {
+        struct op_group g = op->groups[at];
+        memmove(op->groups + 1, op->groups, at * sizeof g);
+        op->groups[0] = g;
+    }
+}
+
+/* In a sequence of more than two each waits for the one before, on average half as long as that takes. */
+static void describe_groups(struct op_info *op, const struct ptx_insn *in, const struct ptx_lowered *l, const struct timing_config *config)
+{
+    unsigned flags;
+    enum work w = work_of(in, &flags);
+    uint32_t total = ptx_lowered_count(l);
+    describe_one(op, in, config);
+    if (total == 0 && !(flags & (OP_MEMORY | OP_BARRIER | OP_FENCE | OP_CALL | OP_EXIT))) {
+        op->count = op->groups[0].count = 0;
+        return;
+    }
+    if (total == 0)
+        return;
+    op->count = (uint16_t)total;
+    op->n_groups = l->n_groups;
+    for (unsigned i = 0; i < l->n_groups; i++) {
+        enum unit_kind u = unit_of_class(config, (enum ptx_class)l->groups[i].class);
+        bool elsewhere = u == UNIT_MEM && !(flags & OP_MEMORY);                /* shuffles and the like, which the model does not have in that unit */
+        u = elsewhere ? unit_of(config, in, w) : u;
+        struct timing t = elsewhere ? timing_of(config, in, w, u) : timing_of_unit(config, u, in, w, total);
+        op->groups[i] = (struct op_group){(uint8_t)u, l->groups[i].count, (uint8_t)(total > 2 && t.latency > 2 ? t.latency / 2 : 1), (uint16_t)(t.initiation ? t.initiation : 1)};
+        if (u != UNIT_NONE || l->n_groups == 1)
+            op->latency = (uint16_t)t.latency;
+    }
+    if (flags & OP_MEMORY)
+        memory_first(op);
+}
+
+static bool describe(struct timing_code *c, uint32_t index, uint32_t base, const struct timing_config *config, const struct ptx_lowered *lowered, uint32_t *at, uint32_t *room)
 {
     const struct ptx_insn *in = &c->function->insns[index];
     struct registers r = {.base = base};
@@ -174,13 +264,12 @@ static bool describe(struct timing_code *c, uint32_t index, uint32_t base, const
         c->regs = more;
         *room = *room * 2 + 64;
     }
-    unsigned flags;
-    enum work w = work_of(in, &flags);
-    enum unit_kind u = unit_of(config, in, w);
-    struct timing t = timing_of(config, in, w, u);
-    c->ops[index] = (struct op_info){.unit = (uint8_t)u, .flags = (uint8_t)flags, .count = w == WORK_FOLDED ? 0 : 1, .gap = 1,
-                                     .latency = (uint16_t)t.latency, .initiation = (uint16_t)(t.initiation ? t.initiation : 1),
-                                     .n_src = (uint8_t)r.n_src, .n_dst = (uint8_t)r.n_dst, .first = *at};
+    struct op_info *op = &c->ops[index];
+    *op = (struct op_info){.n_src = (uint8_t)r.n_src, .n_dst = (uint8_t)r.n_dst, .first = *at};
+    if (lowered)
+        describe_groups(op, in, lowered, config);
+    else
+        describe_one(op, in, config);
     memcpy(c->regs + *at, r.src, r.n_src * sizeof *r.src);
     memcpy(c->regs + *at + r.n_src, r.dst, r.n_dst * sizeof *r.dst);
     *at += r.n_src + r.n_dst;
@@ -196,17 +285,29 @@ static void code_free(struct timing_code *c)
     free(c);
 }
 
-static struct timing_code *code_make(const struct ptx_function *f, uint32_t base, const struct timing_config *config)
+static bool describe_all(struct timing_code *c, uint32_t base, const struct timing_config *config, const struct ptx_lowering *l)
+{
+    uint32_t at = 0, room = 0;
+    for (uint32_t i = 0; i < c->function->n_insns; i++)
+        if (!describe(c, i, base, config, l->insns ? &l->insns[i] : NULL, &at, &room))
+            return false;
+    return true;
+}
+
+static struct timing_code *code_make(const struct code_table *t, const struct ptx_function *f)
 {
     struct timing_code *c = calloc(1, sizeof *c);
+    struct arena a = {0};
+    struct ptx_cfg cfg;
+    struct ptx_lowering l = {0};
     if (!c)
         return NULL;
     c->function = f;
     c->ops = calloc(f->n_insns ? f->n_insns : 1, sizeof *c->ops);
-    uint32_t at = 0, room = 0;
-    bool good = c->ops != NULL;
-    for (uint32_t i = 0; good && i < f->n_insns; i++)
-        good = describe(c, i, base, config, &at, &room);
+    if (t->lower && ptx_cfg_build(&cfg, f, &a, NULL) == ST_OK)
+        t->lower(t->user, f, &cfg, &a, &l);
+    bool good = c->ops && describe_all(c, t->next_reg, t->config, &l);
+    arena_free(&a);
     if (good)
         return c;
     code_free(c);
@@ -215,9 +316,16 @@ static struct timing_code *code_make(const struct ptx_function *f, uint32_t base
 
 /* ---- the table ---------------------------------------------------------------------------------------------------------------------- */
 
+static void lower_by_table(void *user, const struct ptx_function *f, const struct ptx_cfg *cfg, struct arena *a, struct ptx_lowering *out)
+{
+    (void)user;
+    if (ptx_lower(out, f, cfg, a, NULL) != ST_OK)
+        *out = (struct ptx_lowering){0};
+}
+
 void code_table_init(struct code_table *t, const struct timing_config *config)
 {
-    *t = (struct code_table){.config = config};
+    *t = (struct code_table){.config = config, .lower = lower_by_table};
     pthread_mutex_init(&t->lock, NULL);
 }
 
@@ -238,7 +346,7 @@ const struct timing_code *code_of(struct code_table *t, const struct ptx_functio
     struct timing_code *c = t->buckets[bucket];
     while (c && c->function != f)
         c = c->next;
-    if (!c && (c = code_make(f, t->next_reg, t->config))) {
+    if (!c && (c = code_make(t, f))) {
         t->next_reg += f->n_regs;
         c->next = t->buckets[bucket];
         t->buckets[bucket] = c;

@@ -4,19 +4,22 @@
 #define HEDDLE_TIMING_CODE_H
 #include <pthread.h>
 
-#include "ptx/ptx.h"
+#include "ptx/lower.h"
 #include "timing/config.h"
+#include "timing/lowering.h"
 
 enum unit_kind { UNIT_INT, UNIT_SP, UNIT_DP, UNIT_SFU, UNIT_TENSOR, UNIT_MEM, UNIT_NONE /* issues without a unit: branches, barriers */, UNIT_KINDS };
 
 enum op_flags { OP_MEMORY = 1, OP_BARRIER = 2, OP_FENCE = 4, OP_BRANCH = 8, OP_EXIT = 16, OP_CALL = 32, OP_LONG_SOURCE = 64 };
 
+enum { OP_GROUPS = PTX_GROUPS };
+/* A PTX instruction issues the machine instructions of its groups in turn. Those that access memory begin with the group of the load/store unit. */
 struct op_info {
-    uint8_t unit;                              /* enum unit_kind */
+    struct op_group { uint8_t unit /* enum unit_kind */, count, gap /* cycles from one of them to the next */; uint16_t initiation /* cycles: unit busy */; } groups[OP_GROUPS];
     uint8_t flags;
-    uint8_t count;                             /* machine instructions; 0: folded into others, costs nothing */
-    uint8_t gap;                               /* cycles from one of them to the next */
-    uint16_t latency, initiation;              /* cycles: issue to result; unit busy */
+    uint8_t n_groups;
+    uint16_t count;                            /* machine instructions of all groups; 0: folded into others, costs nothing */
+    uint16_t latency;                          /* cycles: issue of the last one to result */
     uint8_t n_src, n_dst;                      /* registers: regs[first..], sources, then destinations */
     uint32_t first;
 };
@@ -27,10 +30,20 @@ struct timing_code {
     uint32_t *regs;                            /* numbers that are unique among functions */
     struct timing_code *next;
 };
+/* The group of the machine instruction number `micro`. */
+static inline const struct op_group *op_group(const struct op_info *op, uint32_t micro)
+{
+    const struct op_group *g = op->groups;
+    while (micro >= g->count && g + 1 < op->groups + op->n_groups) {
+        micro -= g->count;
+        g++;
+    }
+    return g;
+}
 static inline const uint32_t *op_sources(const struct timing_code *c, const struct op_info *op) { return c->regs + op->first; }
 static inline const uint32_t *op_results(const struct timing_code *c, const struct op_info *op) { return c->regs + op->first + op->n_src; }
 
-struct code_table { pthread_mutex_t lock; struct timing_code *buckets[256]; uint32_t next_reg; const struct timing_config *config; };
+struct code_table { pthread_mutex_t lock; struct timing_code *buckets[256]; uint32_t next_reg; const struct timing_config *config; timing_lower_fn *lower; void *user; };
 void code_table_init(struct code_table *t, const struct timing_config *config);
 void code_table_free(struct code_table *t);
 /* NULL: no host memory. Any thread. */

@@ -99,6 +99,12 @@ void timing_gpu_free(struct timing_gpu *g)
     free(g);
 }
 
+void timing_gpu_lowering(struct timing_gpu *g, timing_lower_fn *lower, void *user)
+{
+    g->codes.lower = lower;
+    g->codes.user = user;
+}
+
 const struct timing_config *timing_gpu_config(const struct timing_gpu *g) { return &g->config; }
 
 uint64_t timing_gpu_cycle(const struct timing_gpu *g) { return g->now; }

@@ -269,13 +269,14 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
 {
     struct warp_slot *w = &s->warps[slot];
     const struct op_info *op = &w->code->ops[w->insn];
+    const struct op_group *group = op_group(op, w->micro);
     uint64_t *unit = NULL, when;
-    if (op->unit != UNIT_NONE && !(unit = unit_free(s, (enum unit_kind)op->unit, scheduler, &when))) {
+    if (group->unit != UNIT_NONE && !(unit = unit_free(s, (enum unit_kind)group->unit, scheduler, &when))) {
         s->ready &= ~(1ull << slot);
         sm_wake_at(s, slot, when);
         return false;
     }
-    if (op->flags & OP_MEMORY && !(lsu_room(s) && s->free_load && s->n_free_pending)) {
+    if (op->flags & OP_MEMORY && w->micro == 0 && !(lsu_room(s) && s->free_load && s->n_free_pending)) {
         s->ready &= ~(1ull << slot);
         s->lsu_waiters |= 1ull << slot;
         return false;
@@ -283,7 +284,7 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
     s->ready &= ~(1ull << slot);
     uint32_t extra = collect(s, slot, w, op);
     if (unit)
-        *unit = s->now + op->initiation;
+        *unit = s->now + group->initiation;
     s->stats.machine_instructions++;
     struct block *b = w->block;
     if (w->micro == 0) {
@@ -297,7 +298,7 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
     }
     w->from = s->now + 1;
     if (++w->micro < op->count) {
-        w->from = s->now + op->gap;
+        w->from = s->now + group->gap;
     } else {
         if (!(op->flags & OP_MEMORY))
             results_at(w, op, write_back(s, s->now + op->latency + extra), 0);
@@ -331,6 +332,8 @@ void issue_count_idle(struct sm *s, const struct scheduler *d, uint64_t cycles)
         s->stats.stall_idle += cycles;
 }
 
+static uint8_t next_unit(const struct warp_slot *w) { return op_group(&w->code->ops[w->insn], w->micro)->unit; }
+
 void issue_cycle(struct sm *s)
 {
     const struct timing_config *c = &s->gpu->config;
@@ -343,12 +346,12 @@ void issue_cycle(struct sm *s)
             int slot = d->policy->pick(d, candidates, s->warps);
             if (slot < 0)
                 break;
-            uint8_t unit = s->warps[slot].code->ops[s->warps[slot].insn].unit;
+            uint8_t unit = next_unit(&s->warps[slot]);
             if (try_issue(s, i, (uint32_t)slot)) {
                 d->last = slot;
                 issued = 1;
                 for (uint32_t n = 1; n < c->issue.per_warp && s->ready >> slot & 1; n++) {
-                    uint8_t other = s->warps[slot].code->ops[s->warps[slot].insn].unit;
+                    uint8_t other = next_unit(&s->warps[slot]);
                     if ((c->issue.different_units && other == unit) || !try_issue(s, i, (uint32_t)slot))
                         break;
                     issued = 2;

@@ -14,6 +14,7 @@
 #define HEDDLE_TIMING_H
 #include "emu/emu.h"
 #include "timing/config.h"
+#include "timing/lowering.h"
 #include "timing/stats.h"
 
 struct timing_gpu;
@@ -21,6 +22,8 @@ struct timing_gpu;
 /* threads: host threads to use, at least 1. The configuration is copied. */
 enum status timing_gpu_create(struct timing_gpu **out, const struct timing_config *config, unsigned threads, struct error *err) MUST_CHECK;
 void timing_gpu_free(struct timing_gpu *g);
+/* Before the first kernel: another lowering than ptx_lower's; NULL: one for one. */
+void timing_gpu_lowering(struct timing_gpu *g, timing_lower_fn *lower, void *user);
 uint64_t timing_gpu_cycle(const struct timing_gpu *g);      /* how far it has run */
 const struct timing_config *timing_gpu_config(const struct timing_gpu *g);
 

@@ -1,7 +1,7 @@
 /* build/ptx-lower: what scripts/lowering-report needs of the lowering.
  *
  *     ptx-lower extract DIR FILE..     writes the PTX texts inside executables as DIR/NAME.N.ptx
- *     ptx-lower forms FILE.ptx         a line for each instruction: function, PTX line, form, machine instructions by class
+ *     ptx-lower forms FILE.ptx         a line for each instruction: function, PTX line, block, form, machine instructions by class
  *     ptx-lower registers FILE.ptx     a line for each function: name, estimated registers */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,13 +70,20 @@ static int extract(const char *dir, const char *path)
     return 0;
 }
 
-static void print_forms(const struct ptx_function *f, const struct ptx_lowering *l, char (*forms)[PTX_FORM_BYTES])
+static void print_groups(const struct ptx_lowered *l)
 {
+    for (unsigned g = 0; g < l->n_groups; g++)
+        printf("%s%s:%u", g ? " " : "", ptx_class_text((enum ptx_class)l->groups[g].class), l->groups[g].count);
+    putchar('\n');
+}
+
+static void print_forms(const struct ptx_function *f, const struct ptx_cfg *cfg, const struct ptx_lowering *l, char (*forms)[PTX_FORM_BYTES])
+{
+    printf("%s\t0\t0\tentry\t", f->name);
+    print_groups(&l->entry);
     for (uint32_t i = 0; i < f->n_insns; i++) {
-        printf("%s\t%u\t%s\t", f->name, f->insns[i].line, forms[i]);
-        for (unsigned g = 0; g < l->insns[i].n_groups; g++)
-            printf("%s%s:%u", g ? " " : "", ptx_class_text((enum ptx_class)l->insns[i].groups[g].class), l->insns[i].groups[g].count);
-        putchar('\n');
+        printf("%s\t%u\t%u\t%s\t", f->name, f->insns[i].line, cfg->block_of[i], forms[i]);
+        print_groups(&l->insns[i]);
     }
 }
 
@@ -96,7 +103,7 @@ static enum status show(struct ptx_module *m, uint32_t i, bool registers, struct
     if (st == ST_OK && registers)
         printf("%s\t%u\n", f->name, regs);
     else if (st == ST_OK)
-        print_forms(f, &l, forms);
+        print_forms(f, &cfg, &l, forms);
     arena_free(&a);
     return st;
 }
