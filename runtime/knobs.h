@@ -18,6 +18,7 @@ enum {
 
 enum knob_mode { KNOB_MODE_RUN, KNOB_MODE_SIM };                                     /* the words of `mode` */
 enum knob_stats { KNOB_STATS_OFF, KNOB_STATS_LINES, KNOB_STATS_TEXT, KNOB_STATS_JSON, KNOB_STATS_CSV, KNOB_STATS_GPGPUSIM };
+enum knob_lowering { KNOB_LOWERING_TABLE, KNOB_LOWERING_PTXAS, KNOB_LOWERING_NONE }; /* the words of `lowering` */
 enum knob_log { KNOB_LOG_ERROR, KNOB_LOG_WARN, KNOB_LOG_INFO, KNOB_LOG_DEBUG };    /* the words of `log`, as enum log_level */
 
 /* A set of settings over the table, with its own storage. Large: static or on the heap. */

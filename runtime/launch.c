@@ -3,6 +3,7 @@
 
 #include "runtime/base/symbol.h"
 #include "runtime/internal.h"
+#include "runtime/lowering.h"
 
 /* ---- parameter blocks: slots in ranges that kernels may read ---- */
 
@@ -60,6 +61,8 @@ static enum status prepare(struct rt_function *f, struct error *err)
         return st;
     emu_kernel_facts(k, &f->facts);
     uint32_t regs = f->cubin ? f->cubin->registers : f->facts.regs;
+    if (sim_on())
+        regs = lowering_prepare(f->module->code->ptx, f->index, (unsigned)d->sm, f->cubin);
     f->regs = regs < MIN_REGS ? MIN_REGS : regs > MAX_REGS ? MAX_REGS : regs;
     f->max_threads = threads_by_regs(d, f->regs);
     if (f->facts.max_threads && f->facts.max_threads < f->max_threads)

@@ -6,6 +6,7 @@
 
 #include "ptx/fatbin.h"
 #include "runtime/internal.h"
+#include "runtime/lowering.h"
 
 /* ---- images ----
  * A linked image (rt_link_complete) is our own form: a head, then for each text its size and the text, NUL-terminated. */
@@ -217,6 +218,7 @@ void code_unref(struct code *c)
 {
     if (--c->refs)
         return;
+    lowering_forget(c->ptx);
     ptx_module_free(c->ptx);
     if (c->has_cubin)
         cubin_free(&c->cubin);

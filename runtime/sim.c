@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "runtime/internal.h"
+#include "runtime/lowering.h"
 #include "timing/timing.h"
 
 enum { SLICE_CYCLES = 20000 };
@@ -35,6 +36,8 @@ static enum status gpu_ready(struct device *d, struct error *err)
     enum status st = configuration(&config, err);
     if (st == ST_OK)
         st = timing_gpu_create(&d->gpu, &config, (unsigned)the.n_workers, err);
+    if (st == ST_OK)
+        timing_gpu_lowering(d->gpu, lowering_fn(), NULL);
     return st == ST_OK ? report_open(d, err) : st;
 }
 
