@@ -200,7 +200,7 @@ static bool note_row(void *user, const struct sass_row *row)
 }
 
 /* Header: version 2, instructions of 1 byte, line_base -3, line_range 14, opcode_base 10; no folders, no files. */
-#define HEADER 2, 0, 16, 0, 0, 0, 1, 1, 0xfd, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0
+#define HEADER 2, 0, 16, 0, 0, 0, 1, 1, 0xfd, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0
 static const unsigned char program[] = {45, 0, 0, 0, HEADER, 0, 9, 2, 0, 0, 0, 0, 0, 0, 0, 0, 3, 8, 1, 2, 16, 3, 0x7f, 1, 10 + 3 + 14, 0, 1, 1};
 
 START_TEST(line_program)
