@@ -308,8 +308,10 @@ static struct timing_code *code_make(const struct code_table *t, const struct pt
         t->lower(t->user, f, &cfg, &a, &l);
     bool good = c->ops && describe_all(c, t->next_reg, t->config, &l);
     arena_free(&a);
-    if (good)
+    if (good) {
+        fetch_place(c, t->config);
         return c;
+    }
     code_free(c);
     return NULL;
 }

@@ -22,12 +22,14 @@ struct op_info {
     uint16_t latency;                          /* cycles: issue of the last one to result */
     uint8_t n_src, n_dst;                      /* registers: regs[first..], sources, then destinations */
     uint32_t first;
+    uint32_t place;                            /* bytes of code in front of it */
 };
 
 struct timing_code {
     const struct ptx_function *function;
     struct op_info *ops;                       /* by instruction */
     uint32_t *regs;                            /* numbers that are unique among functions */
+    uint64_t base; uint32_t bytes;             /* where its machine code is taken to lie */
     struct timing_code *next;
 };
 /* The group of the machine instruction number `micro`. */
@@ -48,5 +50,7 @@ void code_table_init(struct code_table *t, const struct timing_config *config);
 void code_table_free(struct code_table *t);
 /* NULL: no host memory. Any thread. */
 const struct timing_code *code_of(struct code_table *t, const struct ptx_function *f);
+/* fetch.c: gives a function whose ops are known its place. */
+void fetch_place(struct timing_code *c, const struct timing_config *config);
 
 #endif

@@ -420,7 +420,7 @@ static bool stuck(const struct timing_gpu *g)
             return false;
     for (uint32_t i = 0; i < g->n_sms; i++) {
         const struct sm *s = &g->sms[i];
-        if (s->ready || s->queue_n || s->inbox.n > s->inbox_at)
+        if (s->ready || s->fetch.wanted || s->queue_n || s->inbox.n > s->inbox_at)
             return false;
         for (uint32_t w = 0; w < NEVER_SOON / 64; w++)
             if (s->wheel_bits[w])

@@ -118,6 +118,8 @@ void issue_evaluate(struct sm *s, uint32_t slot)
         if (!peek(s, slot))
             return;
         const struct op_info *op = &w->code->ops[w->insn];
+        if (s->fetch.l1i.on && op->count && !fetch_has(s, slot))
+            return;
         flight_expire(w, s->now);
         uint64_t ready = w->micro ? 0 : operands_ready(w, op);
         if (op->flags & (OP_FENCE | OP_CALL) && w->n_flight)

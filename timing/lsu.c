@@ -127,7 +127,10 @@ void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struc
     m->from = s->now + 1;
     m->n = m->next = 0;
     m->cycles = 1;
-    if (m->class == MEM_CLASS_SHARED) {
+    if (m->class == MEM_CLASS_CONST && s->l1c.on) {
+        m->n = constant_accesses(&lanes, m->at);
+        s->stats.const_port_conflicts += m->n - 1;
+    } else if (m->class == MEM_CLASS_SHARED) {
         m->cycles = bank_cycles(&lanes);
         s->stats.shared_bank_conflicts += m->cycles - 1;
     } else if (m->class == MEM_CLASS_GLOBAL || m->class == MEM_CLASS_LOCAL) {
@@ -153,7 +156,7 @@ void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struc
 
 /* ---- what comes out --------------------------------------------------------------------------------------------------------------------- */
 
-static void access_done(struct sm *s, uint32_t id, uint64_t cycle)
+void lsu_access_done(struct sm *s, uint32_t id, uint64_t cycle)
 {
     struct load *l = &s->loads[id];
     l->ready = cycle > l->ready ? cycle : l->ready;
@@ -161,7 +164,7 @@ static void access_done(struct sm *s, uint32_t id, uint64_t cycle)
         issue_load_done(s, id);
 }
 
-static bool port_room(const struct sm *s) { return s->in_network + s->out.n < s->gpu->config.noc.input_queue; }
+bool lsu_port_room(const struct sm *s) { return s->in_network + s->out.n < s->gpu->config.noc.input_queue; }
 
 static bool is_write(const struct request *r) { return r->kind == REQUEST_WRITE || r->kind == REQUEST_STRONG_WRITE || r->kind == REQUEST_ATOMIC; }
 
@@ -176,7 +179,7 @@ static void count_sent(struct sm *s, const struct request *r)
 }
 
 /* One packet a cycle of the interconnect. */
-static bool send(struct sm *s, const struct request *r, uint64_t ready)
+bool lsu_send(struct sm *s, const struct request *r, uint64_t ready)
 {
     uint64_t slot = clock_convert(&s->gpu->clocks, CLOCK_CORE, CLOCK_ICNT, ready);
     struct request *to = vec_add(&s->out);
@@ -226,10 +229,10 @@ static struct request request_of(const struct mem_op *m, const struct access *a,
 
 static bool send_access(struct sm *s, const struct mem_op *m, const struct access *a)
 {
-    if (!port_room(s)) 
+    if (!lsu_port_room(s)) 
         return fails(s, m, TIMING_MISS_QUEUE_FULL);
     struct request r = request_of(m, a, m->load);
-    return send(s, &r, s->now + s->gpu->config.lsu.l1_latency);
+    return lsu_send(s, &r, s->now + s->gpu->config.lsu.l1_latency);
 }
 
 /* Writes what a dirty victim held. */
@@ -240,7 +243,7 @@ static void write_back(struct sm *s, const struct cache_victim *v, uint64_t read
             continue;
         struct request r = {.address = v->line_address + i * SECTOR_BYTES, .tag = 0, .pending = -1, .kind = REQUEST_WRITE, .type = TIMING_L1_WRBK_ACC, .source = SOURCE_DATA, .sectors = 1};
         r.bytes.sector[i] = v->bytes.sector[i];
-        send(s, &r, ready);
+        lsu_send(s, &r, ready);
     }
 }
 
@@ -258,7 +261,7 @@ static bool load_access(struct sm *s, const struct mem_op *m, const struct acces
     if (r == CACHE_HIT) {
         cache_read(&s->l1, a->address, &a->touched, &v);
         count_access(s, m, TIMING_HIT);
-        access_done(s, m->load, hit_at);
+        lsu_access_done(s, m->load, hit_at);
         return true;
     }
     enum mshr_result k = mshr_check(&s->l1_mshr, atom);
@@ -270,7 +273,7 @@ static bool load_access(struct sm *s, const struct mem_op *m, const struct acces
         count_access(s, m, TIMING_MSHR_HIT);
         return true;
     }
-    if (!port_room(s)) 
+    if (!lsu_port_room(s)) 
         return fails(s, m, TIMING_MISS_QUEUE_FULL);
     r = cache_read(&s->l1, a->address, &a->touched, &v);
     if (r == CACHE_RESERVATION_FAIL)
@@ -281,7 +284,7 @@ static bool load_access(struct sm *s, const struct mem_op *m, const struct acces
     struct request q = request_of(m, a, TAG_FILL);
     q.address = atom;
     q.sectors = (uint8_t)(s->l1.spec.sectored ? 1 : s->l1.spec.line_bytes / SECTOR_BYTES);
-    return send(s, &q, hit_at);
+    return lsu_send(s, &q, hit_at);
 }
 
 static bool store_access(struct sm *s, const struct mem_op *m, const struct access *a)
@@ -292,17 +295,17 @@ static bool store_access(struct sm *s, const struct mem_op *m, const struct acce
     struct cache_victim v = {.dirty = false};
     enum cache_result r = CACHE_MISS;
     if (keeps) {
-        if (!port_room(s))
+        if (!lsu_port_room(s))
             return fails(s, m, TIMING_MISS_QUEUE_FULL);
         r = cache_write(&s->l1, a->address, &a->touched, true, &v);
         if (r == CACHE_RESERVATION_FAIL || r == CACHE_HIT_RESERVED)
             return fails(s, m, r == CACHE_HIT_RESERVED ? TIMING_MSHR_RW_PENDING : TIMING_LINE_ALLOC_FAIL);
         write_back(s, &v, s->now);
         count_access(s, m, outcome_of(r));
-        access_done(s, m->load, s->now + 1);
+        lsu_access_done(s, m->load, s->now + 1);
         return true;
     }
-    if (!port_room(s)) 
+    if (!lsu_port_room(s)) 
         return fails(s, m, TIMING_MISS_QUEUE_FULL);
     if (spec->write == CACHE_WRITE_THROUGH && spec->write_alloc != CACHE_NO_ALLOCATE)
         r = cache_write(&s->l1, a->address, &a->touched, false, &v);
@@ -313,7 +316,7 @@ static bool store_access(struct sm *s, const struct mem_op *m, const struct acce
     write_back(s, &v, s->now);
     count_access(s, m, r == CACHE_HIT ? TIMING_HIT : r == CACHE_HIT_RESERVED ? TIMING_HIT_RESERVED : TIMING_MISS);
     struct request q = request_of(m, a, m->load);
-    return send(s, &q, s->now + s->gpu->config.lsu.l1_latency);
+    return lsu_send(s, &q, s->now + s->gpu->config.lsu.l1_latency);
 }
 
 static bool one_access(struct sm *s, struct mem_op *m)
@@ -377,10 +380,13 @@ void lsu_cycle(struct sm *s)
         s->lsu_from = s->now + m->cycles;
         uint32_t load = m->load, cycles = m->cycles;
         pop(s);
-        access_done(s, load, s->now + latency - 1 + cycles - 1);
+        lsu_access_done(s, load, s->now + latency - 1 + cycles - 1);
         return;
     }
-    if (c->lsu.l1_model == TIMING_L1_WAVEFRONT)
+    if (m->class == MEM_CLASS_CONST) {
+        constant_access(s, m);
+        s->lsu_from = s->now + 1;
+    } else if (c->lsu.l1_model == TIMING_L1_WAVEFRONT)
         wavefront(s, m);
     else
         banked(s, m);
@@ -399,7 +405,7 @@ uint64_t lsu_next(const struct sm *s)
 
 /* ---- replies ------------------------------------------------------------------------------------------------------------------------------ */
 
-static void wake_load(void *user, uint32_t load) { access_done(user, load, ((struct sm *)user)->now + 1); }
+static void wake_load(void *user, uint32_t load) { lsu_access_done(user, load, ((struct sm *)user)->now + 1); }
 
 static void count_reply(struct sm *s, const struct reply *r)
 {
@@ -418,8 +424,16 @@ void lsu_reply(struct sm *s, const struct reply *r)
 {
     count_reply(s, r);
     if (r->tag != TAG_FILL) {
-        if (r->tag)                            /* 0: the write-back of a victim, which nobody waits for */
-            access_done(s, r->tag, s->now + 1);
+        if (r->tag != TAG_NOBODY)              /* as for the write-back of a victim */
+            lsu_access_done(s, r->tag, s->now + 1);
+        return;
+    }
+    if (r->source == SOURCE_INSTRUCTION) {
+        fetch_reply(s, r);
+        return;
+    }
+    if (r->source == SOURCE_CONSTANT) {
+        constant_reply(s, r);
         return;
     }
     struct cache_victim v;

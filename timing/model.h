@@ -3,6 +3,8 @@
  *     gpu.c          windows, CTA dispatch, host threads            code.c        what the model needs to know of a PTX instruction
  *     sm.c           an SM's cycles: wake-ups, replies, CTAs        channel.c     L2 slices in front of a DRAM channel
  *     issue.c        schedulers, scoreboard, units                  dram.c        the channel
+ *     fetch.c        instruction buffers and their cache            constant.c    loads from constant memory
+ *     side.c         read-only caches of these
  *     lsu.c          loads, stores, shared memory, L1               cache.c mshr.c coalesce.c addrmap.c hash.c   parts
  *     scheduler/     warp scheduling policies                       replacement/ dram_order/   policies
  *
@@ -61,7 +63,7 @@ struct reply {
 
 /* ---- an SM ------------------------------------------------------------------------------------------------------------------------ */
 
-enum warp_wait { WAIT_NONE /* in the ready set or the wheel */, WAIT_REGISTER /* a load */, WAIT_BLOCKED /* barrier, other lanes */, WAIT_FENCE, WAIT_DRAIN /* ended, accesses left */, WAIT_ENDED };
+enum warp_wait { WAIT_NONE /* in the ready set or the wheel */, WAIT_REGISTER /* a load */, WAIT_BLOCKED /* barrier, other lanes */, WAIT_FENCE, WAIT_FETCH /* for its next instruction */, WAIT_DRAIN /* ended, accesses left */, WAIT_ENDED };
 
 enum { IN_FLIGHT = 48 };                       /* registers of a warp that are on their way */
 struct in_flight { uint32_t reg; bool held /* a pending operation will still read it */; uint64_t ready; uint32_t load; };
@@ -91,7 +93,7 @@ struct block {                                 /* a resident CTA */
 
 /* The accesses of one instruction that are not back yet. */
 struct load { uint32_t warp, left, next_free; uint64_t ready; bool is_store; int32_t pending; };
-enum { TAG_FILL = UINT32_MAX };                /* a reply for whoever waits in the L1's MSHR */
+enum { TAG_NOBODY = 0, TAG_FILL = UINT32_MAX };  /* a reply for nobody; for whoever waits in the cache's MSHR */
 
 enum mem_class { MEM_CLASS_GLOBAL, MEM_CLASS_LOCAL, MEM_CLASS_SHARED, MEM_CLASS_CONST, MEM_CLASS_PARAM, MEM_CLASS_TEXTURE };
 struct mem_op {                                /* an instruction in the load/store unit */
@@ -106,6 +108,25 @@ struct mem_op {                                /* an instruction in the load/sto
     struct access at[MAX_ACCESSES];
 };
 enum { LSU_DEPTH = 4 };
+
+struct side_cache {                            /* a read-only cache beside L1 */
+    bool on;
+    uint8_t source, type;                      /* of its requests */
+    struct cache tags; struct mshr mshr;
+};
+enum side_result { SIDE_HIT, SIDE_WAITS, SIDE_FULL };
+
+struct fetch_buffer {                          /* a warp's instructions that are fetched but not issued: addresses */
+    uint64_t from, to, end;                    /* end: of the function */
+    uint64_t fresh, ready;                     /* those from `fresh` on can issue from cycle `ready` on */
+    bool waits;                                /* for the line of `to` */
+};
+struct fetch {
+    struct side_cache l1i;                     /* not on: perfect */
+    uint64_t wanted, full;                     /* slots that ask for a fetch; that ask again when a line came */
+    uint32_t last;                             /* slot served last */
+    struct fetch_buffer buffers[MAX_WARPS];
+};
 
 struct ended_cta { struct kernel *kernel; uint64_t cycle, thread_insns, warp_insns; };
 
@@ -148,6 +169,7 @@ struct sm {
     struct load *loads; uint32_t n_loads, free_load;
     struct emu_pending *pending; uint32_t n_pending; uint32_t *free_pending; uint32_t n_free_pending;
     struct cache l1; struct mshr l1_mshr;
+    struct side_cache l1c; struct fetch fetch;
     uint64_t port_from;                        /* interconnect cycle at which the port is free */
     uint32_t in_network;                       /* packets not taken by their slice yet: known at window ends */
     VEC(struct request) out;                   /* of this window */
@@ -197,6 +219,30 @@ void lsu_cycle(struct sm *s);
 uint64_t lsu_next(const struct sm *s);         /* cycle at which it has something to do; NEVER: nothing */
 void lsu_reply(struct sm *s, const struct reply *r);
 void lsu_count(struct sm *s, const struct emu_event *e);       /* an instruction that accesses memory */
+bool lsu_port_room(const struct sm *s);
+bool lsu_send(struct sm *s, const struct request *r, uint64_t ready);       /* one packet; ready: core cycle */
+void lsu_access_done(struct sm *s, uint32_t load, uint64_t cycle);
+/* side.c */
+enum status side_create(struct side_cache *c, const struct timing_cache *spec, enum request_source source, enum timing_access_type type, struct error *err) MUST_CHECK;
+void side_destroy(struct side_cache *c);
+uint64_t side_atom(const struct side_cache *c, uint64_t address);            /* the line or sector that it lies in */
+/* WAITS: id is told when it is there. FULL: try again. */
+enum side_result side_access(struct sm *s, struct side_cache *c, struct timing_cache_stats *stats, uint64_t address, uint32_t id);
+void side_fill(struct side_cache *c, const struct reply *r, void (*fn)(void *user, uint32_t id), void *user);
+/* fetch.c */
+enum status fetch_create(struct sm *s, struct error *err) MUST_CHECK;
+void fetch_destroy(struct sm *s);
+/* Whether the warp's next machine instruction is there, from w->from on; if not, the warp waits and is woken. Not for perfect fetch. */
+bool fetch_has(struct sm *s, uint32_t slot);
+void fetch_forget(struct sm *s, uint64_t slots);             /* their warps ended */
+void fetch_cycle(struct sm *s);                              /* when s->fetch.wanted is not empty */
+void fetch_reply(struct sm *s, const struct reply *r);
+/* constant.c */
+enum status constant_create(struct sm *s, struct error *err) MUST_CHECK;
+void constant_destroy(struct sm *s);
+uint32_t constant_accesses(const struct lanes *in, struct access *out);      /* distinct addresses, at most 32; returns their number */
+bool constant_access(struct sm *s, struct mem_op *m);        /* the next one; false: it must try again */
+void constant_reply(struct sm *s, const struct reply *r);
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------- */
 

@@ -40,7 +40,9 @@ enum status sm_create(struct sm *s, struct timing_gpu *g, uint32_t number, struc
     pool_set(s, UNIT_SFU, c->units.sfu ? c->units.sfu : c->units.sp);
     pool_set(s, UNIT_TENSOR, c->units.tensor);
     s->units[UNIT_MEM] = (struct unit_pool){.n = 1};
-    return lsu_create(s, err);
+    enum status st = lsu_create(s, err);
+    st = st == ST_OK ? fetch_create(s, err) : st;
+    return st == ST_OK ? constant_create(s, err) : st;
 }
 
 void sm_destroy(struct sm *s)
@@ -49,6 +51,8 @@ void sm_destroy(struct sm *s)
         if (s->blocks[i].cta)
             emu_cta_free(s->blocks[i].cta, s->worker);
     lsu_destroy(s);
+    fetch_destroy(s);
+    constant_destroy(s);
     vec_free(&s->out);
     vec_free(&s->inbox);
 }
@@ -110,6 +114,7 @@ static void block_end(struct sm *s, struct block *b)
     emu_cta_free(b->cta, s->worker);
     s->free_slots |= b->warps;
     s->taken_slots &= ~b->warps;
+    fetch_forget(s, b->warps);
     s->stats.ctas++;
     s->n_blocks--;
     s->threads -= warps * WARP_LANES;
@@ -223,6 +228,8 @@ void sm_run(struct sm *s, uint64_t until)
 {
     while (s->now < until && !s->faulted) {
         receive(s);
+        if (s->fetch.wanted)
+            fetch_cycle(s);
         wake(s);
         if (lsu_next(s) == s->now)
             lsu_cycle(s);
@@ -238,7 +245,7 @@ void sm_run(struct sm *s, uint64_t until)
 
 void sm_advance(struct sm *s, uint64_t until)
 {
-    uint64_t next = s->ready ? s->now + 1 : wheel_next(s);
+    uint64_t next = s->ready | s->fetch.wanted ? s->now + 1 : wheel_next(s);
     uint64_t lsu = lsu_next(s), in = inbox_next(s);
     next = least(next, lsu > s->now ? lsu : s->now + 1);
     next = least(next, in > s->now ? in : s->now + 1);
