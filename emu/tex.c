@@ -142,7 +142,7 @@ static void place_of(const struct tex_op *op, const struct warp *w, uint32_t lan
         q->reference = texel_float(word(w, op->reference, lane));
 }
 
-static void texel_of(const struct tex_op *op, const struct warp *w, uint32_t lane, const struct texture *t, uint32_t out[4])
+static void texel_of(const struct tex_op *op, const struct warp *w, uint32_t lane, const struct texture *t, uint32_t out[4], uint64_t *where)
 {
     int64_t at[3] = { 0, 0, 0 };
     for (unsigned i = 0; i < op->dims; i++)
@@ -150,7 +150,10 @@ static void texel_of(const struct tex_op *op, const struct warp *w, uint32_t lan
     int64_t level = op->lod == TEX_LOD_LEVEL ? (int32_t)word(w, op->level, lane) : 0;
     if (op->samples && word(w, op->sample, lane))
         level = -1;                            /* there is one sample: nothing is found */
-    tex_texel(t, at, op->layered ? word(w, op->layer, lane) : 0, level, out);
+    uint32_t slice = op->layered ? word(w, op->layer, lane) : 0;
+    tex_texel(t, at, slice, level, out);
+    if (where)
+        *where = tex_texel_address(t, at, slice, level);
 }
 
 /* ---- results ---- */
@@ -171,21 +174,21 @@ static inline void put(const struct tex_op *op, struct warp *w, uint32_t lane, c
         ((uint32_t *)row(w, op->d[i]))[lane] = (uint32_t)h[2 * i + 1] << 16 | h[2 * i];
 }
 
-/* Steppers see an access of a texel at the start of the image: which texels a filter takes is the texture unit's affair. */
-static void note(struct ctx *c, uint32_t lane, const struct texture *t, bool store)
+/* Steppers see an access of the nearest texel, or of address 0 outside of the image: which other texels a filter takes is the texture unit's affair. */
+static void note(struct ctx *c, uint32_t lane, const struct texture *t, uint64_t where)
 {
     c->event->space = PTX_SPACE_TEX;
     c->event->bytes = (uint8_t)t->texel_bytes;
-    c->event->store = store;
-    c->event->atomic = false;
+    c->event->store = c->event->atomic = false;
     c->event->address = c->event_address;
-    c->event_address[lane] = t->d.level[0].base;
+    c->event_address[lane] = where;
 }
 
 static const struct insn *run(const struct insn *in, struct warp *w, struct ctx *c, bool gather)
 {
     const struct tex_op *op = (const struct tex_op *)(uintptr_t)in->imm;
     uint32_t mask = insn_mask(in, w), v[4];
+    uint64_t where = 0;
     struct source src = { 0 };
     struct tex_place q = { .compare = op->reference != TEX_NO_ROW };
     for (uint32_t m = mask; m; m &= m - 1) {
@@ -193,7 +196,7 @@ static const struct insn *run(const struct insn *in, struct warp *w, struct ctx 
         if (!source_of(in, w, c, lane, op, &src))
             return NULL;
         if (op->integer) {
-            texel_of(op, w, lane, src.t, v);
+            texel_of(op, w, lane, src.t, v, c->event ? &where : NULL);
         } else {
             place_of(op, w, lane, &src, &q);
             if (op->cube && !src.s->normalized) {      /* a direction has no size */
@@ -205,10 +208,12 @@ static const struct insn *run(const struct insn *in, struct warp *w, struct ctx 
                 tex_gather(src.t, src.s, op->channel, &q, v);
             else
                 tex_sample(src.t, src.s, op->dims, &q, v);
+            if (c->event)
+                where = tex_sample_address(src.t, src.s, op->dims, &q);
         }
         put(op, w, lane, src.t, v);
         if (c->event)
-            note(c, lane, src.t, false);
+            note(c, lane, src.t, where);
     }
     if (op->resident)
         *(uint32_t *)row(w, op->resident) |= mask;     /* memory that is there at all is there whole */

@@ -39,6 +39,9 @@ void tex_gather(const struct texture *t, const struct emu_sampler *s, unsigned c
 void tex_texel(const struct texture *t, const int64_t at[3], uint64_t slice, int64_t level, uint32_t out[4]);
 /* Direction to face and coordinates 0 to 1 in it. minor: the derivatives of the direction become those of the coordinates, or NULL. */
 unsigned tex_cube_face(const float direction[3], double x[2], const float *const gradient[2], double scaled[2][3]);
+/* Where the texel lies that a point filter takes (of the level that lod chooses), or of its block; 0: outside of the image. For who looks at accesses. */
+uint64_t tex_sample_address(const struct texture *t, const struct emu_sampler *s, unsigned dims, const struct tex_place *q);
+uint64_t tex_texel_address(const struct texture *t, const int64_t at[3], uint64_t slice, int64_t level);
 /* log2 of the longer gradient, both in texels of level 0. */
 double tex_gradient_lod(const struct texture *t, const struct emu_sampler *s, unsigned dims, double gradient[2][3]);
 

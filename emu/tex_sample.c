@@ -64,6 +64,12 @@ static inline void foot_linear(struct foot *f, double u, int32_t n, unsigned mod
 
 static inline uint32_t one_of(const struct texture *t) { return t->filters ? 0x3f800000u : 1; }
 
+static uint64_t place(const struct texture *t, const struct emu_level *l, int32_t x, int32_t y, uint32_t slice)
+{
+    uint32_t block = t->load ? 1 : 4;
+    return l->base + slice * l->slice + (uint64_t)((uint32_t)y / block) * l->pitch + (uint64_t)((uint32_t)x / block) * t->texel_bytes;
+}
+
 static void fetch(const struct texture *t, const struct emu_level *l, int32_t x, int32_t y, uint32_t slice, uint32_t out[4])
 {
     const char *image = (const char *)(uintptr_t)(l->base + slice * l->slice);
@@ -219,12 +225,19 @@ static void level_linear(const struct texture *t, const struct emu_sampler *s, c
     }
 }
 
-static void level_point(const struct texture *t, const struct emu_sampler *s, const struct emu_level *l, unsigned dims, const struct tex_place *q, uint32_t out[4])
+static void nearest(const struct emu_sampler *s, const struct emu_level *l, unsigned dims, const struct tex_place *q, int32_t at[3])
 {
     const uint32_t size[3] = { l->width, l->height, l->depth };
-    int32_t at[3] = { 0, 0, (int32_t)q->slice };
+    at[0] = at[1] = 0;
+    at[2] = (int32_t)q->slice;
     for (unsigned i = 0; i < dims; i++)
         at[i] = address((int64_t)floor(texels(q->x[i], (int32_t)size[i], s->address[i], s->normalized)) + q->offset[i], (int32_t)size[i], s->address[i]);
+}
+
+static void level_point(const struct texture *t, const struct emu_sampler *s, const struct emu_level *l, unsigned dims, const struct tex_place *q, uint32_t out[4])
+{
+    int32_t at[3];
+    nearest(s, l, dims, q, at);
     texel_or_border(t, s, l, q, at[0], at[1], at[2], out);
 }
 
@@ -279,6 +292,14 @@ void tex_sample(const struct texture *t, const struct emu_sampler *s, unsigned d
         out[c] = c < t->d.channels ? texel_bits((float)sum[c]) : c == 3 ? one_of(t) : 0;
 }
 
+uint64_t tex_sample_address(const struct texture *t, const struct emu_sampler *s, unsigned dims, const struct tex_place *q)
+{
+    int32_t fraction, at[3];
+    const struct emu_level *l = &t->d.level[level_of(t, s, q->lod, &fraction)];
+    nearest(s, l, dims, q, at);
+    return at[0] < 0 || at[1] < 0 || at[2] < 0 ? 0 : place(t, l, at[0], at[1], (uint32_t)at[2]);
+}
+
 void tex_gather(const struct texture *t, const struct emu_sampler *s, unsigned channel, const struct tex_place *q, uint32_t out[4])
 {
     static const uint8_t corner[4][2] = { { 0, 1 }, { 1, 1 }, { 1, 0 }, { 0, 0 } };
@@ -304,17 +325,33 @@ void tex_gather(const struct texture *t, const struct emu_sampler *s, unsigned c
     }
 }
 
-void tex_texel(const struct texture *t, const int64_t at[3], uint64_t slice, int64_t level, uint32_t out[4])
+/* The level and slice of a texel; NULL: there is none. */
+static const struct emu_level *level_with(const struct texture *t, const int64_t at[3], uint64_t slice, int64_t level, uint32_t *z_out)
 {
-    out[0] = out[1] = out[2] = out[3] = 0;
     if (level < 0 || level >= t->d.n_levels)
-        return;
+        return NULL;
     const struct emu_level *l = &t->d.level[level];
     bool sliced = t->d.layered || t->d.cube;
     int64_t z = sliced ? (int64_t)slice : at[2];
-    if (at[0] < 0 || at[0] >= l->width || at[1] < 0 || at[1] >= l->height || z < 0 || z >= (sliced ? t->d.layers : l->depth))
-        return;
-    fetch(t, l, (int32_t)at[0], (int32_t)at[1], (uint32_t)z, out);
+    *z_out = (uint32_t)z;
+    bool out = at[0] < 0 || at[0] >= l->width || at[1] < 0 || at[1] >= l->height || z < 0 || z >= (sliced ? t->d.layers : l->depth);
+    return out ? NULL : l;
+}
+
+void tex_texel(const struct texture *t, const int64_t at[3], uint64_t slice, int64_t level, uint32_t out[4])
+{
+    uint32_t z;
+    const struct emu_level *l = level_with(t, at, slice, level, &z);
+    out[0] = out[1] = out[2] = out[3] = 0;
+    if (l)
+        fetch(t, l, (int32_t)at[0], (int32_t)at[1], z, out);
+}
+
+uint64_t tex_texel_address(const struct texture *t, const int64_t at[3], uint64_t slice, int64_t level)
+{
+    uint32_t z;
+    const struct emu_level *l = level_with(t, at, slice, level, &z);
+    return l ? place(t, l, (int32_t)at[0], (int32_t)at[1], z) : 0;
 }
 
 double tex_gradient_lod(const struct texture *t, const struct emu_sampler *s, unsigned dims, double gradient[2][3])

@@ -7,12 +7,13 @@ enum status constant_create(struct sm *s, struct error *err)
     const struct timing_config *c = &s->gpu->config;
     if (c->fetch.perfect || !c->l1c.present)
         return ST_OK;
-    return side_create(&s->l1c, &c->l1c, SOURCE_CONSTANT, TIMING_CONST_ACC_R, err);
+    s->l1c.latency = CONSTANT_CYCLES;
+    return side_create(&s->l1c, &c->l1c, SOURCE_CONSTANT, TIMING_CONST_ACC_R, &s->stats.l1c, err);
 }
 
 void constant_destroy(struct sm *s) { side_destroy(&s->l1c); }
 
-uint32_t constant_accesses(const struct lanes *in, struct access *out)
+static uint32_t accesses(const struct lanes *in, struct access *out)
 {
     uint32_t n = 0;
     for (uint32_t m = in->mask; m; m &= m - 1) {
@@ -26,22 +27,11 @@ uint32_t constant_accesses(const struct lanes *in, struct access *out)
     return n;
 }
 
-bool constant_access(struct sm *s, struct mem_op *m)
+void constant_push(struct sm *s, struct mem_op *m, const struct lanes *in)
 {
-    switch (side_access(s, &s->l1c, &s->stats.l1c, m->at[m->next].address, m->load)) {
-    case SIDE_HIT:
-        lsu_access_done(s, m->load, s->now + CONSTANT_CYCLES - 1);
-        break;
-    case SIDE_WAITS:
-        break;
-    case SIDE_FULL:
-        s->stats.stall_const++;
-        return false;
-    }
-    m->next++;
-    return true;
+    if (!s->l1c.on)
+        return;
+    m->side = &s->l1c;
+    m->n = accesses(in, m->at);
+    s->stats.const_port_conflicts += m->n - 1;
 }
-
-static void arrived(void *user, uint32_t load) { lsu_access_done(user, load, ((struct sm *)user)->now + 1); }
-
-void constant_reply(struct sm *s, const struct reply *r) { side_fill(&s->l1c, r, arrived, s); }

@@ -33,7 +33,7 @@ enum status fetch_create(struct sm *s, struct error *err)
     const struct timing_config *c = &s->gpu->config;
     if (c->fetch.perfect || !c->l1i.present)
         return ST_OK;
-    return side_create(&s->fetch.l1i, &c->l1i, SOURCE_INSTRUCTION, TIMING_INST_ACC_R, err);
+    return side_create(&s->fetch.l1i, &c->l1i, SOURCE_INSTRUCTION, TIMING_INST_ACC_R, &s->stats.l1i, err);
 }
 
 void fetch_destroy(struct sm *s) { side_destroy(&s->fetch.l1i); }
@@ -102,7 +102,7 @@ static void prefetch(struct sm *s, uint64_t address, uint64_t end)
         if (address >= end)
             return;
         if (cache_probe(&c->tags, address, &whole, false) == CACHE_MISS && mshr_check(&c->mshr, side_atom(c, address)) == MSHR_NEW &&
-            side_access(s, c, &s->stats.l1i, address, FETCH_NOBODY) == SIDE_FULL)
+            side_access(s, c, address, FETCH_NOBODY) == SIDE_FULL)
             return;
     }
 }
@@ -122,7 +122,7 @@ void fetch_cycle(struct sm *s)
         struct fetch_buffer *b = &s->fetch.buffers[slot];
         asking &= ~(1ull << slot);
         s->fetch.last = slot;
-        switch (side_access(s, &s->fetch.l1i, &s->stats.l1i, b->to, slot)) {
+        switch (side_access(s, &s->fetch.l1i, b->to, slot)) {
         case SIDE_HIT:
             s->fetch.wanted &= ~(1ull << slot);
             deliver(s, slot);

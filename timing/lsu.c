@@ -63,6 +63,7 @@ static enum mem_class class_of(const struct emu_event *e)
     case PTX_SPACE_SHARED: return MEM_CLASS_SHARED;
     case PTX_SPACE_LOCAL: return MEM_CLASS_LOCAL;
     case PTX_SPACE_PARAM: return MEM_CLASS_PARAM;
+    case PTX_SPACE_TEX: return MEM_CLASS_TEXTURE;
     default: return MEM_CLASS_GLOBAL;
     }
 }
@@ -127,9 +128,11 @@ void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struc
     m->from = s->now + 1;
     m->n = m->next = 0;
     m->cycles = 1;
-    if (m->class == MEM_CLASS_CONST && s->l1c.on) {
-        m->n = constant_accesses(&lanes, m->at);
-        s->stats.const_port_conflicts += m->n - 1;
+    m->side = NULL;
+    if (m->class == MEM_CLASS_CONST) {
+        constant_push(s, m, &lanes);
+    } else if (m->class == MEM_CLASS_TEXTURE) {
+        texture_push(s, m, e);
     } else if (m->class == MEM_CLASS_SHARED) {
         m->cycles = bank_cycles(&lanes);
         s->stats.shared_bank_conflicts += m->cycles - 1;
@@ -200,6 +203,8 @@ static enum timing_access_type type_of(const struct mem_op *m)
     bool write = m->kind == REQUEST_WRITE || m->kind == REQUEST_STRONG_WRITE;
     if (m->class == MEM_CLASS_LOCAL)
         return write ? TIMING_LOCAL_ACC_W : TIMING_LOCAL_ACC_R;
+    if (m->class == MEM_CLASS_TEXTURE && m->kind == REQUEST_READ)
+        return TIMING_TEXTURE_ACC_R;
     return write ? TIMING_GLOBAL_ACC_W : TIMING_GLOBAL_ACC_R;
 }
 
@@ -383,8 +388,9 @@ void lsu_cycle(struct sm *s)
         lsu_access_done(s, load, s->now + latency - 1 + cycles - 1);
         return;
     }
-    if (m->class == MEM_CLASS_CONST) {
-        constant_access(s, m);
+    if (m->side) {
+        if (!side_serve(s, m))
+            s->stats.stall_const += m->class == MEM_CLASS_CONST;
         s->lsu_from = s->now + 1;
     } else if (c->lsu.l1_model == TIMING_L1_WAVEFRONT)
         wavefront(s, m);
@@ -432,8 +438,8 @@ void lsu_reply(struct sm *s, const struct reply *r)
         fetch_reply(s, r);
         return;
     }
-    if (r->source == SOURCE_CONSTANT) {
-        constant_reply(s, r);
+    if (r->source != SOURCE_DATA) {
+        side_reply(s, r->source == SOURCE_CONSTANT ? &s->l1c : &s->l1t, r);
         return;
     }
     struct cache_victim v;

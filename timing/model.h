@@ -4,7 +4,7 @@
  *     sm.c           an SM's cycles: wake-ups, replies, CTAs        channel.c     L2 slices in front of a DRAM channel
  *     issue.c        schedulers, scoreboard, units                  dram.c        the channel
  *     fetch.c        instruction buffers and their cache            constant.c    loads from constant memory
- *     side.c         read-only caches of these
+ *     side.c         read-only caches of these                      texture.c     textures and surfaces
  *     lsu.c          loads, stores, shared memory, L1               cache.c mshr.c coalesce.c addrmap.c hash.c   parts
  *     scheduler/     warp scheduling policies                       replacement/ dram_order/   policies
  *
@@ -96,6 +96,7 @@ struct load { uint32_t warp, left, next_free; uint64_t ready; bool is_store; int
 enum { TAG_NOBODY = 0, TAG_FILL = UINT32_MAX };  /* a reply for nobody; for whoever waits in the cache's MSHR */
 
 enum mem_class { MEM_CLASS_GLOBAL, MEM_CLASS_LOCAL, MEM_CLASS_SHARED, MEM_CLASS_CONST, MEM_CLASS_PARAM, MEM_CLASS_TEXTURE };
+struct side_cache;
 struct mem_op {                                /* an instruction in the load/store unit */
     uint32_t warp, load;
     uint8_t kind;                              /* enum request_kind */
@@ -104,6 +105,7 @@ struct mem_op {                                /* an instruction in the load/sto
     int32_t pending;
     uint64_t from;                             /* not before */
     uint32_t cycles;                           /* shared memory, or the throughput rule: how long it holds the unit */
+    struct side_cache *side;                   /* the cache that it uses instead of L1; NULL: L1 */
     uint32_t n, next;                          /* accesses; how many are done */
     struct access at[MAX_ACCESSES];
 };
@@ -112,6 +114,8 @@ enum { LSU_DEPTH = 4 };
 struct side_cache {                            /* a read-only cache beside L1 */
     bool on;
     uint8_t source, type;                      /* of its requests */
+    uint32_t latency;                          /* of a hit, for loads */
+    struct timing_cache_stats *stats;
     struct cache tags; struct mshr mshr;
 };
 enum side_result { SIDE_HIT, SIDE_WAITS, SIDE_FULL };
@@ -169,7 +173,7 @@ struct sm {
     struct load *loads; uint32_t n_loads, free_load;
     struct emu_pending *pending; uint32_t n_pending; uint32_t *free_pending; uint32_t n_free_pending;
     struct cache l1; struct mshr l1_mshr;
-    struct side_cache l1c; struct fetch fetch;
+    struct side_cache l1c, l1t; struct fetch fetch;      /* not on: perfect; textures through L1 */
     uint64_t port_from;                        /* interconnect cycle at which the port is free */
     uint32_t in_network;                       /* packets not taken by their slice yet: known at window ends */
     VEC(struct request) out;                   /* of this window */
@@ -223,12 +227,15 @@ bool lsu_port_room(const struct sm *s);
 bool lsu_send(struct sm *s, const struct request *r, uint64_t ready);       /* one packet; ready: core cycle */
 void lsu_access_done(struct sm *s, uint32_t load, uint64_t cycle);
 /* side.c */
-enum status side_create(struct side_cache *c, const struct timing_cache *spec, enum request_source source, enum timing_access_type type, struct error *err) MUST_CHECK;
+enum status side_create(struct side_cache *c, const struct timing_cache *spec, enum request_source source, enum timing_access_type type,
+                        struct timing_cache_stats *stats, struct error *err) MUST_CHECK;
 void side_destroy(struct side_cache *c);
 uint64_t side_atom(const struct side_cache *c, uint64_t address);            /* the line or sector that it lies in */
 /* WAITS: id is told when it is there. FULL: try again. */
-enum side_result side_access(struct sm *s, struct side_cache *c, struct timing_cache_stats *stats, uint64_t address, uint32_t id);
+enum side_result side_access(struct sm *s, struct side_cache *c, uint64_t address, uint32_t id);
 void side_fill(struct side_cache *c, const struct reply *r, void (*fn)(void *user, uint32_t id), void *user);
+bool side_serve(struct sm *s, struct mem_op *m);             /* the next access of m; false: it must try again */
+void side_reply(struct sm *s, struct side_cache *c, const struct reply *r);            /* to such an access */
 /* fetch.c */
 enum status fetch_create(struct sm *s, struct error *err) MUST_CHECK;
 void fetch_destroy(struct sm *s);
@@ -240,9 +247,11 @@ void fetch_reply(struct sm *s, const struct reply *r);
 /* constant.c */
 enum status constant_create(struct sm *s, struct error *err) MUST_CHECK;
 void constant_destroy(struct sm *s);
-uint32_t constant_accesses(const struct lanes *in, struct access *out);      /* distinct addresses, at most 32; returns their number */
-bool constant_access(struct sm *s, struct mem_op *m);        /* the next one; false: it must try again */
-void constant_reply(struct sm *s, const struct reply *r);
+void constant_push(struct sm *s, struct mem_op *m, const struct lanes *in);  /* fills its accesses in */
+/* texture.c */
+enum status texture_create(struct sm *s, struct error *err) MUST_CHECK;
+void texture_destroy(struct sm *s);
+void texture_push(struct sm *s, struct mem_op *m, const struct emu_event *e);
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------- */
 

@@ -4,12 +4,13 @@
 
 enum { MEMORY_LINE = 128 };
 
-enum status side_create(struct side_cache *c, const struct timing_cache *spec, enum request_source source, enum timing_access_type type, struct error *err)
+enum status side_create(struct side_cache *c, const struct timing_cache *spec, enum request_source source, enum timing_access_type type, struct timing_cache_stats *stats, struct error *err)
 {
     struct cache_spec tags = cache_spec_of(spec);
     enum status st = cache_create(&c->tags, &tags, err);
     c->source = (uint8_t)source;
     c->type = (uint8_t)type;
+    c->stats = stats;
     c->on = st == ST_OK;
     return st == ST_OK ? mshr_create(&c->mshr, spec->mshrs, spec->merge, err) : st;
 }
@@ -39,37 +40,37 @@ static void ask(struct sm *s, const struct side_cache *c, uint64_t address, uint
     }
 }
 
-static enum side_result full(const struct side_cache *c, struct timing_cache_stats *stats, enum timing_fail why)
+static enum side_result full(const struct side_cache *c, enum timing_fail why)
 {
-    stats->access[c->type][TIMING_RESERVATION_FAIL]++;
-    stats->fail[c->type][why]++;
+    c->stats->access[c->type][TIMING_RESERVATION_FAIL]++;
+    c->stats->fail[c->type][why]++;
     return SIDE_FULL;
 }
 
-enum side_result side_access(struct sm *s, struct side_cache *c, struct timing_cache_stats *stats, uint64_t address, uint32_t id)
+enum side_result side_access(struct sm *s, struct side_cache *c, uint64_t address, uint32_t id)
 {
     static const struct line_mask whole = {{UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}};
     uint64_t atom = side_atom(c, address);
     struct cache_victim v;
     if (cache_probe(&c->tags, address, &whole, false) == CACHE_HIT) {
         cache_read(&c->tags, address, &whole, &v);
-        stats->access[c->type][TIMING_HIT]++;
+        c->stats->access[c->type][TIMING_HIT]++;
         return SIDE_HIT;
     }
     enum mshr_result k = mshr_check(&c->mshr, atom);
     if (k == MSHR_ENTRIES_FULL || k == MSHR_MERGE_FULL)
-        return full(c, stats, k == MSHR_ENTRIES_FULL ? TIMING_MSHR_ENRTY_FAIL : TIMING_MSHR_MERGE_ENRTY_FAIL);
+        return full(c, k == MSHR_ENTRIES_FULL ? TIMING_MSHR_ENRTY_FAIL : TIMING_MSHR_MERGE_ENRTY_FAIL);
     if (k == MSHR_MERGED) {
         mshr_add(&c->mshr, atom, id);
-        stats->access[c->type][TIMING_HIT_RESERVED]++;
+        c->stats->access[c->type][TIMING_HIT_RESERVED]++;
         return SIDE_WAITS;
     }
     if (!lsu_port_room(s))
-        return full(c, stats, TIMING_MISS_QUEUE_FULL);
+        return full(c, TIMING_MISS_QUEUE_FULL);
     enum cache_result r = cache_read(&c->tags, address, &whole, &v);
     if (r == CACHE_RESERVATION_FAIL)
-        return full(c, stats, TIMING_LINE_ALLOC_FAIL);
-    stats->access[c->type][r == CACHE_SECTOR_MISS ? TIMING_SECTOR_MISS : TIMING_MISS]++;
+        return full(c, TIMING_LINE_ALLOC_FAIL);
+    c->stats->access[c->type][r == CACHE_SECTOR_MISS ? TIMING_SECTOR_MISS : TIMING_MISS]++;
     mshr_add(&c->mshr, atom, id);
     ask(s, c, address, s->now + 1);
     return SIDE_WAITS;
@@ -81,3 +82,24 @@ void side_fill(struct side_cache *c, const struct reply *r, void (*fn)(void *use
     cache_fill(&c->tags, r->address, &v);
     mshr_fill(&c->mshr, side_atom(c, r->address), fn, user);
 }
+
+/* ---- for the load/store unit ------------------------------------------------------------------------------------------------------------- */
+
+bool side_serve(struct sm *s, struct mem_op *m)
+{
+    switch (side_access(s, m->side, m->at[m->next].address, m->load)) {
+    case SIDE_HIT:
+        lsu_access_done(s, m->load, s->now + m->side->latency - 1);
+        break;
+    case SIDE_WAITS:
+        break;
+    case SIDE_FULL:
+        return false;
+    }
+    m->next++;
+    return true;
+}
+
+static void arrived(void *user, uint32_t load) { lsu_access_done(user, load, ((struct sm *)user)->now + 1); }
+
+void side_reply(struct sm *s, struct side_cache *c, const struct reply *r) { side_fill(c, r, arrived, s); }

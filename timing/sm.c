@@ -42,7 +42,8 @@ enum status sm_create(struct sm *s, struct timing_gpu *g, uint32_t number, struc
     s->units[UNIT_MEM] = (struct unit_pool){.n = 1};
     enum status st = lsu_create(s, err);
     st = st == ST_OK ? fetch_create(s, err) : st;
-    return st == ST_OK ? constant_create(s, err) : st;
+    st = st == ST_OK ? constant_create(s, err) : st;
+    return st == ST_OK ? texture_create(s, err) : st;
 }
 
 void sm_destroy(struct sm *s)
@@ -53,6 +54,7 @@ void sm_destroy(struct sm *s)
     lsu_destroy(s);
     fetch_destroy(s);
     constant_destroy(s);
+    texture_destroy(s);
     vec_free(&s->out);
     vec_free(&s->inbox);
 }
