@@ -132,27 +132,50 @@ static enum ptx_class certain(const struct ptx_insn *in, const char *form)
 
 /* ---- whole numbers ------------------------------------------------------------------------------------------------------------------------ */
 
-struct carry { int32_t of[PTX_CLASS_COUNT]; };         /* hundredths that earlier instructions left over */
+struct carry { int32_t of[PTX_CLASS_COUNT], all; };    /* hundredths that earlier instructions left over; all: their sum */
 
-static uint32_t whole(struct carry *c, const struct cost *cost, bool at_least_one)
+static void take(struct carry *c, enum ptx_class class, int32_t hundredths)
 {
-    int32_t sum = c->of[cost->class] + cost->hundredths, n = sum >= 0 ? (sum + 50) / 100 : 0;
-    n = n == 0 && at_least_one ? 1 : n > 255 ? 255 : n;
-    sum -= n * 100;
-    c->of[cost->class] = sum < -50 ? -50 : sum > 50 ? 50 : sum;
-    return (uint32_t)n;
+    c->of[class] += hundredths;
+    c->all += hundredths;
+}
+
+/* Nearest numbers by class, and then one more or less where the sum of all classes would be off by half an instruction. */
+static void whole(struct carry *c, const struct rule *r, enum ptx_class must, uint32_t n[PTX_GROUPS])
+{
+    unsigned most = 0, least = PTX_GROUPS;
+    for (unsigned i = 0; i < r->n; i++) {
+        enum ptx_class class = (enum ptx_class)r->cost[i].class;
+        take(c, class, r->cost[i].hundredths);
+        n[i] = c->of[class] > -50 ? (uint32_t)(c->of[class] + 50) / 100 : 0;
+        n[i] = n[i] == 0 && class == must ? 1 : n[i] > 255 ? 255 : n[i];
+        take(c, class, -100 * (int32_t)n[i]);
+        if (c->of[class] > c->of[r->cost[most].class])
+            most = i;
+        if (n[i] > (class == must) && (least == PTX_GROUPS || c->of[class] < c->of[r->cost[least].class]))
+            least = i;
+    }
+    if (r->n && c->all >= 50 && n[most] < 255) {
+        n[most]++;
+        take(c, (enum ptx_class)r->cost[most].class, -100);
+    } else if (least < PTX_GROUPS && c->all <= -50) {
+        n[least]--;
+        take(c, (enum ptx_class)r->cost[least].class, 100);
+    }
 }
 
 /* must: a class of which one is there whatever the average says, or COUNT. */
 static void lower_rule(struct ptx_lowered *out, struct carry *carry, const struct rule *r, enum ptx_class must)
 {
+    uint32_t n[PTX_GROUPS] = {0};
     bool had = must == PTX_CLASS_COUNT;
     *out = (struct ptx_lowered){0};
+    if (r)
+        whole(carry, r, must, n);
     for (unsigned i = 0; r && i < r->n; i++) {
-        uint32_t n = whole(carry, &r->cost[i], r->cost[i].class == must);
-        had |= r->cost[i].class == must;
-        if (n)
-            out->groups[out->n_groups++] = (struct ptx_group){r->cost[i].class, (uint8_t)n};
+        had |= n[i] && r->cost[i].class == must;
+        if (n[i])
+            out->groups[out->n_groups++] = (struct ptx_group){r->cost[i].class, (uint8_t)n[i]};
     }
     if (!had && out->n_groups < PTX_GROUPS)
         out->groups[out->n_groups++] = (struct ptx_group){(uint8_t)must, 1};
@@ -177,7 +200,7 @@ enum status ptx_lower_forms(struct ptx_lowering *out, char (**forms)[PTX_FORM_BY
     enum status st = lower_view_make(&v, f, cfg, &scratch, err);
     if (st == ST_OK && (!out->insns || (forms && !all)))
         st = error_set(err, ST_OUT_OF_MEMORY, "no memory for the lowering of '%s'", f->name);
-    struct carry carry = {{0}};
+    struct carry carry = {{0}, 0};
     if (st == ST_OK && f->is_entry)
         lower_rule(&out->entry, &carry, rule_of("entry"), PTX_CLASS_COUNT);
     for (uint32_t i = 0; st == ST_OK && i < f->n_insns; i++) {

@@ -5,8 +5,8 @@
  * finds the *form* of an instruction (what it is, what feeds it, what it feeds, e.g. "add.64|Wp": a 64-bit addition of a widening
  * product and a parameter) and looks its cost up in ptx/lower.def.
  *
- * Costs there are averages, in hundredths. The result has integers, such that their sum over a function is the sum of the costs to within
- * half an instruction per class: what rounding left over is carried to the next instruction in program order. Deterministic.
+ * Costs there are averages, in hundredths. The result has integers whose sum over a function is that of the costs, to within an instruction
+ * or so: what rounding left over is carried to the next instruction in program order. Deterministic.
  *
  * Nothing here knows cycles, or a GPU: the rules are those of sm_80 and sm_86; later architectures take some 5 % more.
  * Pure functions of an immutable function; any thread. */

@@ -173,7 +173,23 @@ static uint32_t copies_of(const struct ptx_function *f, const struct ptx_block *
 
 /* ---- groups ------------------------------------------------------------------------------------------------------------------------------------ */
 
-/* The classes that have most, at most four, MEM first, in the order of enum ptx_class. What others had goes to the last. */
+/* Classes join others of the same unit until four are left. */
+static void join(uint32_t n[PTX_CLASS_COUNT])
+{
+    static const uint8_t into[][2] = {{PTX_CLASS_SYNC, PTX_CLASS_CTRL}, {PTX_CLASS_UNIFORM, PTX_CLASS_INT}, {PTX_CLASS_MOVE, PTX_CLASS_INT}, {PTX_CLASS_FP16, PTX_CLASS_FP32},
+                                      {PTX_CLASS_CTRL, PTX_CLASS_INT}};
+    for (size_t i = 0; i < sizeof into / sizeof *into; i++) {
+        unsigned present = 0;
+        for (unsigned k = 0; k < PTX_CLASS_COUNT; k++)
+            present += n[k] != 0;
+        if (present <= PTX_GROUPS)
+            return;
+        n[into[i][1]] += n[into[i][0]];
+        n[into[i][0]] = 0;
+    }
+}
+
+/* At most four, those that have most first. */
 static void groups_of(struct ptx_lowered *out, const struct counts *c, uint32_t copies, uint32_t carry[PTX_CLASS_COUNT])
 {
     uint32_t n[PTX_CLASS_COUNT], rest = 0;
@@ -184,6 +200,7 @@ static void groups_of(struct ptx_lowered *out, const struct counts *c, uint32_t 
         carry[k] = copies == 1 ? carry[k] : sum > 100 * n[k] ? sum - 100 * n[k] : 0;
         rest += n[k];
     }
+    join(n);
     while (out->n_groups < PTX_GROUPS) {
         unsigned best = 0;
         for (unsigned k = 1; k < PTX_CLASS_COUNT; k++)
