@@ -88,6 +88,13 @@ static void deadlock(const struct device *d, struct sim_launch *l)
     snprintf(l->fault.report, sizeof l->fault.report, "%s", e.text);
 }
 
+/* The kernel is given up as one that runs for too long. */
+static void stopped(const struct device *d, struct sim_launch *l)
+{
+    l->fault = (struct emu_fault){.status = ST_LAUNCH_TIMEOUT};
+    timing_stopped(d->gpu, l->fault.report, sizeof l->fault.report);
+}
+
 enum slice sim_slice(struct device *d, struct sim_launch *l)
 {
     if (l->done)
@@ -101,6 +108,8 @@ enum slice sim_slice(struct device *d, struct sim_launch *l)
         l->fault = *timing_fault(d->gpu);
     if (stop == TIMING_DEADLOCK)
         deadlock(d, l);
+    if (stop == TIMING_STOPPED)
+        stopped(d, l);
     return l->done ? SLICE_DONE : l->fault.status != ST_OK ? SLICE_FAULT : SLICE_AGAIN;
 }
 

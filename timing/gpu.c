@@ -187,7 +187,8 @@ bool timing_kernel_take(struct timing_gpu *g, struct timing_kernel_result *out)
 
 static bool ctas_left(const struct timing_gpu *g, uint64_t now)
 {
-    for (const struct kernel *k = g->kernels; k; k = k->next)
+    uint32_t most = g->config.launch.kernels;
+    for (const struct kernel *k = g->kernels; k && most; k = k->next, most--)
         if (k->next_cta < k->n_ctas && k->visible <= now)
             return true;
     return false;
@@ -196,7 +197,8 @@ static bool ctas_left(const struct timing_gpu *g, uint64_t now)
 /* Gives SM s a CTA of the first kernel that has one which fits. */
 static bool give(struct timing_gpu *g, struct sm *s)
 {
-    for (struct kernel *k = g->kernels; k; k = k->next) {
+    uint32_t most = g->config.launch.kernels;
+    for (struct kernel *k = g->kernels; k && most; k = k->next, most--) {
         if (k->next_cta >= k->n_ctas || k->visible > s->now || !sm_fits(s, k))
             continue;
         if (!s->n_blocks)
@@ -445,7 +447,37 @@ static uint64_t window_end(const struct timing_gpu *g, uint64_t until)
     }
     if (idle || visible < end)
         end = visible;
+    if (g->config.stop.cycles && g->config.stop.cycles < end)
+        end = g->config.stop.cycles;
     return end < until ? end : until;
+}
+
+/* The limit of group stop that was reached; NULL: none. */
+static const char *limit_reached(const struct timing_gpu *g, uint64_t *limit)
+{
+    const struct timing_config *c = &g->config;
+    uint64_t instructions = 0, completed = 0;
+    if (!(c->stop.cycles | c->stop.instructions | c->stop.ctas | c->stop.completed_ctas))
+        return NULL;
+    for (uint32_t i = 0; i < g->n_sms; i++) {
+        instructions += g->sms[i].stats.instructions;
+        completed += g->sms[i].stats.ctas;
+    }
+    const struct { const char *name; uint64_t limit, count; } limits[] = {{"stop.cycles", c->stop.cycles, g->now}, {"stop.instructions", c->stop.instructions, instructions},
+                                                                          {"stop.ctas", c->stop.ctas, g->stats.ctas}, {"stop.completed_ctas", c->stop.completed_ctas, completed}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].limit && limits[i].count >= limits[i].limit) {
+            *limit = limits[i].limit;
+            return limits[i].name;
+        }
+    return NULL;
+}
+
+void timing_stopped(const struct timing_gpu *g, char *buf, size_t n)
+{
+    uint64_t limit = 0;
+    const char *name = limit_reached(g, &limit);
+    snprintf(buf, n, "the simulation ends here, as %s = %llu says: kernels that had not ended by now are given up", name ? name : "stop", (unsigned long long)limit);
 }
 
 enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until)
@@ -453,6 +485,9 @@ enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until)
     for (;;) {
         if (!g->kernels)
             return TIMING_IDLE;
+        uint64_t limit;
+        if (limit_reached(g, &limit))
+            return TIMING_STOPPED;
         if (g->now >= until)
             return TIMING_LIMIT;
         window(g, window_end(g, until));

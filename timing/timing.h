@@ -41,8 +41,9 @@ struct timing_kernel_spec {
 uint32_t timing_ctas_per_sm(const struct timing_gpu *g, const struct timing_kernel_spec *spec);
 enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel_spec *spec, struct error *err) MUST_CHECK;
 
-enum timing_stop { TIMING_KERNEL_ENDED, TIMING_IDLE /* no kernel is resident */, TIMING_LIMIT /* `until` was reached */, TIMING_FAULT, TIMING_DEADLOCK };
-/* Runs until something of that happens. A fault or deadlock ends every resident kernel. */
+enum timing_stop { TIMING_KERNEL_ENDED, TIMING_IDLE /* no kernel is resident */, TIMING_LIMIT /* `until` was reached */, TIMING_FAULT, TIMING_DEADLOCK,
+                   TIMING_STOPPED /* a limit of the configuration, group stop; the same from then on */ };
+/* Runs until something of that happens. A fault, deadlock or stop ends every resident kernel. Limits are looked at when a window ends, some hundred cycles. */
 enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until);
 
 struct timing_kernel_result { void *user; uint64_t started, ended; uint64_t thread_insns, warp_insns, ctas; };
@@ -51,6 +52,7 @@ bool timing_kernel_take(struct timing_gpu *g, struct timing_kernel_result *out);
 /* After TIMING_FAULT and TIMING_DEADLOCK: what happened. */
 const struct emu_fault *timing_fault(const struct timing_gpu *g);
 void timing_explain(const struct timing_gpu *g, char *buf, size_t n);
+void timing_stopped(const struct timing_gpu *g, char *buf, size_t n);        /* after TIMING_STOPPED: which limit */
 
 /* All that was counted so far: SMs, slices and channels summed. *out is large. */
 void timing_gpu_stats(const struct timing_gpu *g, struct timing_stats *out);

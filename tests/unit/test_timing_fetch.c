@@ -1,63 +1,5 @@
 /* The front end of the simulated SM: instruction buffers and cache, constant cache. Properties, never golden totals. */
-#include "tests/unit/emu_run.h"
-#include "timing/timing.h"
-
-struct outcome { struct timing_stats s; uint64_t cycles, thread_insns; };
-
-static char text[1 << 16];
-static const char *settings[16][2];
-static unsigned n_settings;
-
-static void set(const char *name, const char *value)
-{
-    settings[n_settings][0] = name;
-    settings[n_settings++][1] = value;
-}
-
-static struct timing_config *config(void)
-{
-    static struct timing_config c;
-    struct timing_settings *s = timing_settings_new();
-    struct error err;
-    ck_assert(s && timing_settings_part(s, "v100"));
-    ck_assert(timing_settings_set(s, "launch.kernel_latency", "0", "test"));
-    ck_assert(timing_settings_set(s, "fetch.perfect", "off", "test"));
-    for (unsigned i = 0; i < n_settings; i++)
-        ck_assert_msg(timing_settings_set(s, settings[i][0], settings[i][1], "test"), "%s", settings[i][0]);
-    ck_assert_msg(timing_settings_check(s, &c, &err) == ST_OK, "%s", err.text);
-    timing_settings_free(s);
-    return &c;
-}
-
-/* Runs the kernel k(out, n) of `text` on the configuration that was set. */
-static struct outcome simulate(uint32_t ctas, uint32_t threads, uint64_t n, unsigned host_threads)
-{
-    struct outcome o;
-    struct error err;
-    struct timing_gpu *g;
-    struct timing_kernel_result r;
-    run_open(text);
-    ck_assert_msg(timing_gpu_create(&g, config(), host_threads, &err) == ST_OK, "%s", err.text);
-    uint64_t params[2] = {(uint64_t)(uintptr_t)run.out, n};
-    run.launch.params = params;
-    run.launch.param_bytes = sizeof params;
-    run.launch.grid[0] = ctas;
-    run.launch.block[0] = threads;
-    run.launch.n_sm = 80;
-    run.launch.parallel = true;
-    struct emu_grid *grid;
-    ck_assert_msg(emu_grid_create(&grid, run_get("k"), &run.launch, &err) == ST_OK, "%s", err.text);
-    struct timing_kernel_spec spec = {.grid = grid, .name = "k", .grid_dim = {ctas, 1, 1}, .block_dim = {threads, 1, 1}, .threads = threads, .regs = 16};
-    ck_assert_msg(timing_kernel_start(g, &spec, &err) == ST_OK, "%s", err.text);
-    ck_assert_int_eq(timing_gpu_run(g, 100000000), TIMING_KERNEL_ENDED);
-    ck_assert(timing_kernel_take(g, &r));
-    o.cycles = r.ended - r.started;
-    o.thread_insns = r.thread_insns;
-    timing_gpu_stats(g, &o.s);
-    timing_gpu_free(g);
-    emu_grid_free(grid);
-    return o;
-}
+#include "tests/unit/sim_run.h"
 
 /* A loop of n rounds with `adds` additions, which depend on each other two by two. */
 static void loop_of(unsigned adds)
@@ -76,8 +18,8 @@ static uint64_t hits(const struct outcome *o) { return o->s.sm.l1i.access[TIMING
 
 static void setup(void)
 {
-    n_settings = 0;
-    run_setup();
+    sim_setup();
+    set("fetch.perfect", "off");
 }
 
 START_TEST(a_loop_that_fits_misses_once_a_line)
@@ -135,7 +77,6 @@ START_TEST(fetches_a_cycle_bound_the_rate)
     set("fetch.per_cycle", "1");
     struct outcome one = simulate(1, 512, 50, 1);
     ck_assert_uint_ge(one.cycles, one.s.sm.machine_instructions);
-    n_settings = 0;
     set("fetch.per_cycle", "4");
     struct outcome four = simulate(1, 512, 50, 1);
     ck_assert_uint_lt(four.cycles * 3, one.cycles * 2);
