@@ -39,7 +39,7 @@ const struct texture *tex_resolve(const struct insn *in, struct warp *w, struct 
         insn_fault(in, w, c, lane, ST_ILLEGAL_ADDRESS, "0x%llx is a %s object where a %s is wanted", (unsigned long long)bound, kind_names[t->d.kind], name);
         return NULL;
     }
-    if (!texture_alive(t, c)) {
+    if (!texture_alive(t, c) && (!t->d.linear_memory || texture_reach(t, c) == t->d.lo)) {
         insn_fault(in, w, c, lane, ST_ILLEGAL_ADDRESS, "the memory of %s 0x%llx, [0x%llx, 0x%llx), was freed", name, (unsigned long long)bound,
                    (unsigned long long)t->d.lo, (unsigned long long)t->d.hi);
         return NULL;
@@ -80,6 +80,7 @@ struct source {
     const struct texture *t;
     const struct emu_sampler *s;
     struct emu_sampler own;
+    uint64_t reach;                            /* linear memory may end before the texture does, which CUDA does not look at: texels from here on fault */
 };
 
 static bool source_of(const struct insn *in, struct warp *w, struct ctx *c, uint32_t lane, const struct tex_op *op, struct source *now)
@@ -92,6 +93,7 @@ static bool source_of(const struct insn *in, struct warp *w, struct ctx *c, uint
     now->t = tex_resolve(in, w, c, lane, texture, EMU_TEXTURE);
     if (!now->t)
         return false;
+    now->reach = texture_alive(now->t, c) ? UINT64_MAX : texture_reach(now->t, c);
     now->s = &now->t->d.sampler;
     if (!op->sampler)
         return true;
@@ -142,18 +144,20 @@ static void place_of(const struct tex_op *op, const struct warp *w, uint32_t lan
         q->reference = texel_float(word(w, op->reference, lane));
 }
 
-static void texel_of(const struct tex_op *op, const struct warp *w, uint32_t lane, const struct texture *t, uint32_t out[4], uint64_t *where)
+struct texel_place {
+    int64_t at[3], level;
+    uint32_t slice;
+};
+
+static struct texel_place texel_place_of(const struct tex_op *op, const struct warp *w, uint32_t lane)
 {
-    int64_t at[3] = { 0, 0, 0 };
+    struct texel_place p = { .slice = op->layered ? word(w, op->layer, lane) : 0 };
     for (unsigned i = 0; i < op->dims; i++)
-        at[i] = (int64_t)(int32_t)word(w, op->coord[i], lane) + (op->offset[0] ? (int32_t)word(w, op->offset[i], lane) : 0);
-    int64_t level = op->lod == TEX_LOD_LEVEL ? (int32_t)word(w, op->level, lane) : 0;
+        p.at[i] = (int64_t)(int32_t)word(w, op->coord[i], lane) + (op->offset[0] ? (int32_t)word(w, op->offset[i], lane) : 0);
+    p.level = op->lod == TEX_LOD_LEVEL ? (int32_t)word(w, op->level, lane) : 0;
     if (op->samples && word(w, op->sample, lane))
-        level = -1;                            /* there is one sample: nothing is found */
-    uint32_t slice = op->layered ? word(w, op->layer, lane) : 0;
-    tex_texel(t, at, slice, level, out);
-    if (where)
-        *where = tex_texel_address(t, at, slice, level);
+        p.level = -1;                          /* there is one sample: nothing is found */
+    return p;
 }
 
 /* ---- results ---- */
@@ -184,6 +188,16 @@ static void note(struct ctx *c, uint32_t lane, const struct texture *t, uint64_t
     c->event_address[lane] = where;
 }
 
+/* A texel at address `where`; 0: outside of the image. */
+static bool reached(const struct insn *in, struct warp *w, struct ctx *c, uint32_t lane, const struct source *src, uint64_t where)
+{
+    if (where < src->reach && src->reach - where >= src->t->texel_bytes)
+        return true;
+    insn_fault(in, w, c, lane, ST_ILLEGAL_ADDRESS, "the texel at 0x%llx of texture 0x%llx, [0x%llx, 0x%llx): its memory ends at 0x%llx", (unsigned long long)where,
+               (unsigned long long)src->t->handle, (unsigned long long)src->t->d.lo, (unsigned long long)src->t->d.hi, (unsigned long long)src->reach);
+    return false;
+}
+
 static const struct insn *run(const struct insn *in, struct warp *w, struct ctx *c, bool gather)
 {
     const struct tex_op *op = (const struct tex_op *)(uintptr_t)in->imm;
@@ -191,12 +205,16 @@ static const struct insn *run(const struct insn *in, struct warp *w, struct ctx 
     uint64_t where = 0;
     struct source src = { 0 };
     struct tex_place q = { .compare = op->reference != TEX_NO_ROW };
+    struct texel_place p = { 0 };
     for (uint32_t m = mask; m; m &= m - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(m);
         if (!source_of(in, w, c, lane, op, &src))
             return NULL;
+        bool locate = c->event || src.reach != UINT64_MAX;
         if (op->integer) {
-            texel_of(op, w, lane, src.t, v, c->event ? &where : NULL);
+            p = texel_place_of(op, w, lane);
+            if (locate)
+                where = tex_texel_address(src.t, p.at, p.slice, p.level);
         } else {
             place_of(op, w, lane, &src, &q);
             if (op->cube && !src.s->normalized) {      /* a direction has no size */
@@ -204,13 +222,17 @@ static const struct insn *run(const struct insn *in, struct warp *w, struct ctx 
                 src.own.normalized = true;
                 src.s = &src.own;
             }
-            if (gather)
-                tex_gather(src.t, src.s, op->channel, &q, v);
-            else
-                tex_sample(src.t, src.s, op->dims, &q, v);
-            if (c->event)
+            if (locate)
                 where = tex_sample_address(src.t, src.s, op->dims, &q);
         }
+        if (locate && !reached(in, w, c, lane, &src, where))
+            return NULL;
+        if (op->integer)
+            tex_texel(src.t, p.at, p.slice, p.level, v);
+        else if (gather)
+            tex_gather(src.t, src.s, op->channel, &q, v);
+        else
+            tex_sample(src.t, src.s, op->dims, &q, v);
         put(op, w, lane, src.t, v);
         if (c->event)
             note(c, lane, src.t, where);

@@ -17,8 +17,10 @@ struct texture {                               /* an entry */
 };
 /* NULL: no such handle. */
 const struct texture *texture_find(uint64_t handle);
-/* False: some of its memory was freed. */
+/* False: some of its memory was freed or never was there. */
 bool texture_alive(const struct texture *t, const struct ctx *c);
+/* The first address from the texture's first on that is no device memory, or one behind the texture's last when all is there. */
+uint64_t texture_reach(const struct texture *t, const struct ctx *c);
 
 /* ---- sampling: emu/tex_sample.c ---- */
 

@@ -24,15 +24,13 @@ const struct texture *texture_find(uint64_t handle)
     return t && t->handle == handle ? t : NULL;
 }
 
-static bool alive_now(const struct texture *t, const struct ctx *c)
+uint64_t texture_reach(const struct texture *t, const struct ctx *c)
 {
-    for (uint64_t at = t->d.lo; at < t->d.hi;) {       /* mappings (cuMemMap) may lie side by side */
-        struct range_cache r;
-        if (!space_lookup(c->space, at, &r))
-            return false;
+    struct range_cache r;
+    uint64_t at = t->d.lo;
+    while (at < t->d.hi && space_lookup(c->space, at, &r))     /* mappings (cuMemMap) may lie side by side */
         at = r.hi;
-    }
-    return true;
+    return at < t->d.hi ? at : t->d.hi;
 }
 
 bool texture_alive(const struct texture *t, const struct ctx *c)
@@ -41,7 +39,7 @@ bool texture_alive(const struct texture *t, const struct ctx *c)
     uint64_t *checked = &((struct texture *)(uintptr_t)t)->checked;    /* a note, not part of what the entry says */
     if (__atomic_load_n(checked, __ATOMIC_RELAXED) == generation)
         return true;
-    if (!alive_now(t, c))
+    if (texture_reach(t, c) < t->d.hi)
         return false;
     __atomic_store_n(checked, generation, __ATOMIC_RELAXED);
     return true;
