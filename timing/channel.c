@@ -6,6 +6,9 @@
  *                                                     v  |
  *                                   round robin -> fixed delay -> DRAM queue
  *
+ * The latency of the slice is on the way back as far as a window is long: a reply that is made in one window must not reach its SM before the next. What is
+ * left of it is the delay in front.
+ *
  * Everything here counts L2 cycles, but for DRAM's own and for the times of messages. Atomics and strong accesses are performed when their sector is in
  * the slice and their turn has come: that is their place in the order of memory. */
 #include "timing/model.h"
@@ -13,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROP_ROOM = 1024, DELAY_ROOM = 4096, GROUPS = 4096, ICNT_CYCLES = 1 };
+enum { ROP_MOST_SECTORS = 8 /* of one packet */, GROUPS = 4096, ICNT_CYCLES = 1 };
 
 /* ---- rings --------------------------------------------------------------------------------------------------------------------------------- */
 
@@ -47,7 +50,8 @@ static enum status slice_create(struct slice *l, const struct timing_gpu *g, uin
     l->l2.map = &g->map;
     l->by_sm = calloc(g->n_sms, sizeof *l->by_sm);
     l->present = calloc((g->n_sms + 63) / 64, sizeof *l->present);
-    l->rop = calloc(ROP_ROOM, sizeof *l->rop);
+    l->rop_room = c->mem.l2_latency + c->mem.queue_in + ROP_MOST_SECTORS;       /* the delay holds one a cycle */
+    l->rop = calloc(l->rop_room, sizeof *l->rop);
     l->groups = calloc(GROUPS, sizeof *l->groups);
     if (!l->by_sm || !l->present || !l->rop || !l->groups || !ring_create(&l->to_dram, c->mem.queue_to_dram + LINE_SECTORS) ||
         !ring_create(&l->from_dram, c->mem.queue_from_dram))
@@ -55,7 +59,6 @@ static enum status slice_create(struct slice *l, const struct timing_gpu *g, uin
     for (uint32_t i = 0; i < g->n_sms; i++)
         l->by_sm[i].first = MSHR_NONE;
     l->free_node = MSHR_NONE;
-    l->rop_room = ROP_ROOM;
     for (uint32_t i = 1; i < GROUPS; i++)      /* 0 is none */
         l->groups[i].next_free = i + 1 < GROUPS ? i + 1 : 0;
     l->free_group = 1;
@@ -74,12 +77,15 @@ static struct dram_spec dram_spec_of(const struct timing_config *c)
         .dual_bus = c->dram.dual_command};
 }
 
+static uint64_t core_to_l2(const struct channel *c, uint64_t n) { return clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_L2, n); }
+
 enum status channel_create(struct channel *c, struct timing_gpu *g, uint32_t number, struct error *err)
 {
     uint32_t n = g->config.mem.slices;
-    *c = (struct channel){.gpu = g, .number = number, .delay_room = DELAY_ROOM};
+    *c = (struct channel){.gpu = g, .number = number};
+    c->delay_room = (uint32_t)core_to_l2(c, g->config.dram.latency) + 1;       /* one enters a cycle: more are in it only when DRAM holds them up */
     c->slices = calloc(n, sizeof *c->slices);
-    c->delay = calloc(DELAY_ROOM, sizeof *c->delay);
+    c->delay = calloc(c->delay_room, sizeof *c->delay);
     c->granted = calloc(g->n_sms, sizeof *c->granted);
     if (!c->slices || !c->delay || !c->granted)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for memory channel %u", number);
@@ -89,6 +95,7 @@ enum status channel_create(struct channel *c, struct timing_gpu *g, uint32_t num
             return st;
     }
     struct dram_spec spec = dram_spec_of(&g->config);
+    ipoly_init(&c->bank_poly, log2_ceil(spec.banks));
     return dram_create(&c->dram, &spec, err);
 }
 
@@ -175,8 +182,6 @@ static uint32_t granted(const struct channel *c, const struct slice *l)
     return l->grant;
 }
 
-static uint64_t core_to_l2(const struct channel *c, uint64_t n) { return clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_L2, n); }
-
 static void count_arrival(struct channel *c, struct slice *l, const struct request *r)
 {
     uint64_t core = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_CORE, c->now), n = core > r->sent ? core - r->sent : 0;
@@ -186,10 +191,19 @@ static void count_arrival(struct channel *c, struct slice *l, const struct reque
     timing_histogram_count(l->stats.arrival_latencies, n);
 }
 
+/* How much of the slice's latency its queue models; the way back has the rest. */
+static uint64_t delay_in_front(const struct channel *c)
+{
+    uint64_t latency = c->gpu->config.mem.l2_latency, window = c->gpu->window;
+    return latency > window ? core_to_l2(c, latency - window) : 0;
+}
+
+static uint64_t rop_limit(const struct channel *c) { return delay_in_front(c) + c->gpu->config.mem.queue_in + ROP_MOST_SECTORS; }
+
 /* Takes one packet and cuts it into sectors. */
 static void grant(struct channel *c, struct slice *l)
 {
-    if (!l->n_waiting || l->rop_n + 8 > l->rop_room || !l->free_group)
+    if (!l->n_waiting || l->rop_n + ROP_MOST_SECTORS > rop_limit(c) || !l->free_group)
         return;
     uint32_t sm = granted(c, l);
     struct request_list *q = &l->by_sm[sm];
@@ -206,7 +220,7 @@ static void grant(struct channel *c, struct slice *l)
     c->granted[sm]++;
     uint32_t g = l->free_group, n = 0;
     l->free_group = l->groups[g].next_free;
-    uint64_t due = c->now + (r.source == SOURCE_TEXTURE ? 0 : core_to_l2(c, c->gpu->config.mem.l2_latency));
+    uint64_t due = c->now + (r.source == SOURCE_TEXTURE ? 0 : delay_in_front(c));
     for (uint32_t k = 0; k < r.sectors; k++) {
         unsigned sector = (unsigned)((r.address / SECTOR_BYTES + k) % LINE_SECTORS);
         if (r.kind == REQUEST_WRITE && !r.bytes.sector[sector])
@@ -242,7 +256,7 @@ static void sector_done(struct channel *c, struct slice *l, uint32_t group)
     l->stats.replies += data;
     struct reply *to = vec_add(&l->out);
     if (to)
-        *to = (struct reply){.time = l->out_from - 1 + ICNT_CYCLES, .left = ready, .sent = r->sent, .type = r->type, .sectors = data, .address = r->address, .sm = r->sm, .tag = r->tag, .kind = r->kind, .source = r->source,
+        *to = (struct reply){.time = l->out_from - 1 + ICNT_CYCLES + clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_ICNT, c->gpu->window), .left = ready, .sent = r->sent, .type = r->type, .sectors = data, .address = r->address, .sm = r->sm, .tag = r->tag, .kind = r->kind, .source = r->source,
                              .slice = l->number, .serial = l->serial++};
     g->next_free = l->free_group;
     l->free_group = group;
@@ -413,6 +427,16 @@ static void fill(struct channel *c, struct slice *l)
 
 /* ---- DRAM ------------------------------------------------------------------------------------------------------------------------------------------- */
 
+/* Rows that follow each other at one bank's distance are spread over the banks. */
+static uint32_t bank_of(const struct channel *c, uint32_t bank, uint64_t row)
+{
+    switch (c->gpu->config.dram.bank_hash) {
+    case TIMING_DRAM_XOR: return (uint32_t)((bank ^ row) % c->dram.spec.banks);
+    case TIMING_DRAM_IPOLY: return ipoly_apply(&c->bank_poly, bank | row << c->bank_poly.k) % c->dram.spec.banks;
+    default: return bank;
+    }
+}
+
 /* One request of a slice, round robin, enters the fixed delay; one whose delay is over enters the controller. */
 static void feed_dram(struct channel *c)
 {
@@ -433,7 +457,7 @@ static void feed_dram(struct channel *c)
     if (d->due > c->now || !dram_room(&c->dram, d->write))
         return;
     struct dram_place p = addrmap_place(&c->gpu->map, d->address);
-    dram_push(&c->dram, &(struct dram_request){.id = d->address, .bank = p.bank % c->dram.spec.banks, .row = p.row, .write = d->write});
+    dram_push(&c->dram, &(struct dram_request){.id = d->address, .bank = bank_of(c, p.bank % c->dram.spec.banks, p.row), .row = p.row, .write = d->write});
     c->delay_at = (c->delay_at + 1) % c->delay_room;
     c->delay_n--;
 }

@@ -135,6 +135,18 @@ static bool conflict_free(const struct lanes *in)
     return step == 0 || a % in->bytes == 0;
 }
 
+/* Every lane has its turn, also where several have one word. */
+uint32_t atomic_bank_cycles(const struct lanes *in)
+{
+    uint32_t n[BANKS] = {0}, most = 0;
+    for (unsigned lane = 0; lane < WARP_LANES; lane++)
+        if (in->mask >> lane & 1) {
+            uint32_t k = ++n[in->address[lane] / 4 % BANKS];
+            most = k > most ? k : most;
+        }
+    return in->bytes > 4 ? most * (in->bytes / 4u) : most;
+}
+
 uint32_t bank_cycles(const struct lanes *in)
 {
     if (conflict_free(in))

@@ -33,6 +33,7 @@ uint32_t coalesce_atomic(const struct coalescer *c, const struct lanes *in, bool
 /* Cycles that shared memory (or a first-level cache's data banks) needs: over phases of 32 lanes (up to 4 bytes), 16 (8) or 8 (16), the most distinct 4-byte
  * words in one of 32 banks. 0 when no lane is active. */
 uint32_t bank_cycles(const struct lanes *in);
+uint32_t atomic_bank_cycles(const struct lanes *in);     /* as many at least as lanes that share a word */
 
 /* The "wavefront" throughput rule of a first-level cache hit (reference data: A100, A40, H200 lane strides): cycles in quarters, at least 4. port_bytes: what
  * it returns a cycle. */

@@ -229,7 +229,7 @@ static uint32_t load_new(struct sm *s, uint32_t slot, bool is_store)
 {
     uint32_t id = s->free_load;
     s->free_load = s->loads[id].next_free;
-    s->loads[id] = (struct load){.warp = slot, .is_store = is_store, .pending = -1};
+    s->loads[id] = (struct load){.warp = slot, .age = s->warps[slot].age, .is_store = is_store, .pending = -1};
     return id;
 }
 
@@ -257,6 +257,7 @@ static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, 
         w->stores++;
     else
         w->loads++;
+    w->strong += is_store && index >= 0;
     lsu_push(s, slot, op, e, index, id);
 }
 
@@ -306,6 +307,8 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
             results_at(w, op, write_back(s, s->now + op->latency + extra), 0);
         if (op->flags & OP_BRANCH)
             w->from = s->now + BRANCH_CYCLES;
+        if (op->flags & OP_BARRIER)            /* also for the one that opens it */
+            w->from = s->now + 1 + s->gpu->config.sm.barrier_latency;
         w->peeked = false;
         release_others(s, b, op);
     }
@@ -372,8 +375,9 @@ void issue_load_done(struct sm *s, uint32_t id)
     uint32_t slot = l->warp;
     struct warp_slot *w = &s->warps[slot];
     uint64_t ready = l->ready > s->now ? l->ready : s->now;
+    bool alive = w->block && w->age == l->age;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < w->n_flight; i++) {
+    for (uint32_t i = 0; alive && i < w->n_flight; i++) {
         struct in_flight f = w->flight[i];
         if (f.ready == NEVER && f.load == id) {
             if (f.held)
@@ -382,17 +386,22 @@ void issue_load_done(struct sm *s, uint32_t id)
         }
         w->flight[kept++] = f;
     }
-    w->n_flight = kept;
-    if (l->is_store)
-        w->stores--;
-    else
-        w->loads--;
+    if (alive) {
+        w->n_flight = kept;
+        if (l->is_store)
+            w->stores--;
+        else
+            w->loads--;
+        w->strong -= l->is_store && l->pending >= 0;
+    }
     if (l->pending >= 0)
         s->free_pending[s->n_free_pending++] = (uint32_t)l->pending;
     l->next_free = s->free_load;
     s->free_load = id;
     if (s->lsu_waiters)
         lsu_wake_waiters(s);
+    if (!alive)
+        return;
     if (w->wait == WAIT_DRAIN)
         sm_drained(s, slot);
     else if (w->wait == WAIT_REGISTER || w->wait == WAIT_FENCE)

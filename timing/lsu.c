@@ -134,7 +134,7 @@ void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struc
     } else if (m->class == MEM_CLASS_TEXTURE) {
         texture_push(s, m, e);
     } else if (m->class == MEM_CLASS_SHARED) {
-        m->cycles = bank_cycles(&lanes);
+        m->cycles = e->atomic ? atomic_bank_cycles(&lanes) : bank_cycles(&lanes);
         s->stats.shared_bank_conflicts += m->cycles - 1;
     } else if (m->class == MEM_CLASS_GLOBAL || m->class == MEM_CLASS_LOCAL) {
         m->bypass = bypasses(s, e, kind);

@@ -78,7 +78,7 @@ struct warp_slot {
     uint32_t micro;                            /* machine instructions of it that were issued already */
     uint64_t age;                              /* order of start; least is oldest */
     uint64_t from;                             /* not before this cycle: fetch, chains of machine instructions */
-    uint32_t loads, stores;                    /* accesses under way */
+    uint32_t loads, stores, strong;            /* accesses under way; strong: of stores, those whose CTA must not end before them */
     int32_t patience;                          /* emu_warp_issue's */
     struct in_flight flight[IN_FLIGHT]; uint32_t n_flight;
 };
@@ -92,7 +92,7 @@ struct block {                                 /* a resident CTA */
 };
 
 /* The accesses of one instruction that are not back yet. */
-struct load { uint32_t warp, left, next_free; uint64_t ready; bool is_store; int32_t pending; };
+struct load { uint32_t warp, left, next_free; uint64_t ready, age /* of its warp, which may have ended before its stores */; bool is_store; int32_t pending; };
 enum { TAG_NOBODY = 0, TAG_FILL = UINT32_MAX };  /* a reply for nobody; for whoever waits in the cache's MSHR */
 
 enum mem_class { MEM_CLASS_GLOBAL, MEM_CLASS_LOCAL, MEM_CLASS_SHARED, MEM_CLASS_CONST, MEM_CLASS_PARAM, MEM_CLASS_TEXTURE };
@@ -160,6 +160,7 @@ struct sm {
     struct block blocks[MAX_WARPS];
     uint32_t n_blocks, threads, regs, shared_bytes;     /* in use */
     uint64_t next_age, cta_from;               /* cta_from: one CTA a cycle */
+    uint64_t launch_from;                      /* the next warp of a new CTA may be set up */
 
     struct scheduler schedulers[MAX_SCHEDULERS];
     struct unit_pool units[UNIT_KINDS];
@@ -284,7 +285,7 @@ struct channel {
     uint32_t number;
     uint64_t now;                              /* L2 cycle */
     struct slice *slices;
-    struct dram dram;
+    struct dram dram; struct ipoly bank_poly;
     struct delayed *delay; uint32_t delay_room, delay_at, delay_n;     /* ring: dram.latency */
     uint32_t turn;                             /* slice asked first */
     uint32_t *granted;                         /* packets taken in this half window, by SM */

@@ -92,12 +92,14 @@ enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error
     s->regs += warps * WARP_LANES * ((k->spec.regs + 3) & ~3u);
     s->shared_bytes += k->spec.shared_bytes + c->smem.reserved;
     s->cta_from = s->now + 1;
+    s->launch_from = s->launch_from > s->now + 1 ? s->launch_from : s->now + 1;
     for (uint32_t i = 0; i < warps; i++) {
         uint32_t slot = (uint32_t)__builtin_ctzll(s->free_slots);
         s->free_slots &= s->free_slots - 1;
         s->taken_slots |= 1ull << slot;
         b->warps |= 1ull << slot;
-        s->warps[slot] = (struct warp_slot){.block = b, .number = i, .age = s->next_age++, .code = NULL};
+        s->launch_from += c->sm.warp_start;
+        s->warps[slot] = (struct warp_slot){.block = b, .number = i, .age = s->next_age++, .code = NULL, .from = s->launch_from + c->sm.cta_start};
         sm_wake_at(s, slot, s->now + 1);
     }
     return ST_OK;
@@ -136,7 +138,7 @@ static void block_end(struct sm *s, struct block *b)
 void sm_drained(struct sm *s, uint32_t slot)
 {
     struct warp_slot *w = &s->warps[slot];
-    if (w->wait != WAIT_DRAIN || w->loads || w->stores)
+    if (w->wait != WAIT_DRAIN || w->loads || w->strong)            /* plain stores are on their way, and nobody asks for them */
         return;
     struct block *b = w->block;
     w->wait = WAIT_ENDED;

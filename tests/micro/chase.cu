@@ -1,0 +1,69 @@
+// Latency of a load against the working set: one warp follows a chain that visits the lines of the set in random order.
+#include "micro.h"
+
+enum { LINE = 128, STEPS = 2048 };
+
+__global__ void chase(void **first, int warm, int steps, long long *out)
+{
+    void **p = first;
+    for (int i = 0; i < warm; i += 8)
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            p = (void **)*p;
+    long long start = now();
+    for (int i = 0; i < steps; i += 32)
+#pragma unroll
+        for (int k = 0; k < 32; k++)
+            p = (void **)*p;
+    *out = now() - start + (p == nullptr);
+}
+
+// Brings a set into the L2.
+__global__ void touch(const char *a, size_t bytes, int *out)
+{
+    int sum = 0;
+    for (size_t i = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * 32; i < bytes; i += (size_t)gridDim.x * blockDim.x * 32)
+        sum += __ldcg((const int *)(a + i));
+    if (sum == 1)
+        *out = sum;
+}
+
+int main(int argc, char **argv)
+{
+    // KB; a line of 128 bytes holds one link
+    static const int standard[] = {4, 20, 48, 96, 512, 1024, 2048, 4096, 16384, 30720, 65536, 131072};
+    size_t most = 131072u * 1024u;
+    size_t l2 = (size_t)micro_gpu().l2CacheSize;
+    char *set, *other, *host = (char *)malloc(most);
+    unsigned *order = (unsigned *)malloc(most / LINE * sizeof *order);
+    long long *out;
+    CHECK(cudaMalloc(&set, most));
+    CHECK(cudaMalloc(&other, l2 + l2 / 4));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    int n = argc > 1 ? argc - 1 : (int)(sizeof standard / sizeof *standard);
+    for (int i = 0; i < n; i++) {
+        int kb = argc > 1 ? atoi(argv[i + 1]) : standard[i];
+        size_t bytes = (size_t)kb * 1024, lines = bytes / LINE;
+        unsigned seed = 12345;
+        if (bytes > most)
+            continue;
+        for (size_t k = 0; k < lines; k++)
+            order[k] = (unsigned)k;
+        for (size_t k = lines - 1; k > 0; k--) {
+            seed = seed * 1664525 + 1013904223;
+            size_t j = (size_t)(((unsigned long long)seed * k) >> 32);
+            unsigned t = order[k];
+            order[k] = order[j];
+            order[j] = t;
+        }
+        for (size_t k = 0; k < lines; k++)
+            *(char **)(host + (size_t)order[k] * LINE) = set + (size_t)order[(k + 1) % lines] * LINE;
+        CHECK(cudaMemcpy(set, host, bytes, cudaMemcpyHostToDevice));
+        // A set that fits is there; of one that does not nothing is, as after a walk through all of it.
+        bool fits = bytes <= l2;
+        touch<<<micro_gpu().multiProcessorCount, 256>>>(fits ? set : other, fits ? bytes : l2 + l2 / 4, (int *)out);
+        chase<<<1, 32>>>((void **)set, kb <= 256 ? (int)lines : 0, STEPS, out);
+        report(cycles_at(out) / STEPS, "cycles", "chase", "load latency, working set %d KB", kb);
+    }
+    return 0;
+}
