@@ -19,8 +19,11 @@ typedef struct rt_event *CUevent;
 typedef struct rt_pool *CUmemoryPool;
 typedef struct rt_array *CUarray;
 typedef struct rt_link *CUlinkState;
-typedef struct graph_handle *CUgraph, *CUgraphNode;             /* no graph exists yet: only ever NULL */
-typedef struct graph_edge CUgraphEdgeData;
+typedef struct rt_graph *CUgraph;
+typedef struct rt_node *CUgraphNode;
+typedef struct rt_exec *CUgraphExec;
+typedef struct rt_user_object *CUuserObject;
+typedef struct CUgraphEdgeData { uint8_t from_port, to_port, type, reserved[5]; } CUgraphEdgeData;
 typedef struct rt_mipmap *CUmipmappedArray;
 typedef struct rt_texref *CUtexref, *CUsurfref;
 typedef uint64_t CUtexObject, CUsurfObject;
@@ -114,6 +117,35 @@ typedef struct CUlaunchConfig {
     unsigned grid[3], block[3], shared_bytes; CUstream stream; CUlaunchAttribute *attrs; unsigned n_attrs;
 } CUlaunchConfig;
 
+/* ---- graphs: structs of the driver API; those that the runtime API has with the same layout are named by these too ---- */
+
+/* kern and ctx: from 12.0, in the _v2 functions only. In the runtime API func is a host function. */
+typedef struct CUDA_KERNEL_NODE_PARAMS {
+    CUfunction func; unsigned grid[3], block[3], shared_bytes; void **params, **extra; CUkernel kern; CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+typedef struct CUDA_MEMSET_NODE_PARAMS { CUdeviceptr dst; size_t pitch; unsigned value, elem_bytes; size_t width, height; } CUDA_MEMSET_NODE_PARAMS;
+typedef struct CUDA_HOST_NODE_PARAMS { CUhostFn fn; void *user; } CUDA_HOST_NODE_PARAMS;
+typedef struct CUDA_MEM_ALLOC_NODE_PARAMS {
+    CUmemPoolProps pool; const CUmemAccessDesc *access; size_t n_access, bytes; CUdeviceptr dptr;
+} CUDA_MEM_ALLOC_NODE_PARAMS;
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS { uint64_t flags; CUstream upload; CUgraphNode error_node; int result; } CUDA_GRAPH_INSTANTIATE_PARAMS;
+typedef struct CUgraphExecUpdateResultInfo { int result; CUgraphNode error_node, error_from; } CUgraphExecUpdateResultInfo;
+typedef struct CUgraphNodeParams {
+    int type, reserved[3];
+    union {
+        long long pad[29];
+        CUDA_KERNEL_NODE_PARAMS kernel;
+        struct { int flags, reserved; CUcontext ctx; CUDA_MEMCPY3D copy; } copy;
+        CUDA_MEMSET_NODE_PARAMS set;
+        CUDA_HOST_NODE_PARAMS host;
+        struct { CUgraph graph; int ownership; } graph;
+        CUevent event;
+        CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+        CUdeviceptr free;
+    } u;
+    long long reserved2;
+} CUgraphNodeParams;
+
 /* ---- runtime API ---- */
 
 struct dim3 { unsigned x, y, z; };
@@ -158,6 +190,21 @@ struct cudaFuncAttributes {
         cluster_non_portable, reserved[16];
 };
 struct cudaPointerAttributes { int type, device; void *device_pointer, *host_pointer; long reserved[8]; };   /* reserved: from 13.0 */
+struct cudaGraphNodeParams {
+    int type, reserved[3];
+    union {
+        long long pad[29];
+        CUDA_KERNEL_NODE_PARAMS kernel;        /* without its last two members */
+        struct { int flags, reserved[3]; struct cudaMemcpy3DParms copy; } copy;
+        CUDA_MEMSET_NODE_PARAMS set;
+        CUDA_HOST_NODE_PARAMS host;
+        struct { CUgraph graph; int ownership; } graph;
+        CUevent event;
+        CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+        CUdeviceptr free;
+    } u;
+    long long reserved2;
+};
 struct cudaLaunchConfig { struct dim3 grid, block; size_t shared_bytes; CUstream stream; CUlaunchAttribute *attrs; unsigned n_attrs; };
 
 #endif

@@ -26,24 +26,31 @@ enum status api_array_place(CUarray array, size_t x_bytes, size_t y, size_t z, s
     return ST_OK;
 }
 
-enum status copy_places(CUstream stream, const struct place *dst, const struct place *src, size_t width_bytes, size_t height, size_t depth, enum rt_wait wait)
+enum status copy_shape(const struct place *dst, const struct place *src, size_t width_bytes, size_t height, size_t depth, struct rt_copy *out)
 {
-    struct rt_stream *s;
-    enum status st = api_stream(stream, &s);
-    if (st != ST_OK || !width_bytes || !height || !depth)
-        return st;
     if (!dst->address || !src->address)
         return ST_INVALID_VALUE;
-    struct rt_copy c = {
+    *out = (struct rt_copy){
         .dst = dst->address, .dst_pitch = dst->pitch ? dst->pitch : width_bytes,
         .src = src->address, .src_pitch = src->pitch ? src->pitch : width_bytes,
         .width = width_bytes, .height = height, .depth = depth,
     };
-    if (height > 1 && (c.dst_pitch < width_bytes || c.src_pitch < width_bytes))
+    if (height > 1 && (out->dst_pitch < width_bytes || out->src_pitch < width_bytes))
         return ST_INVALID_VALUE;
-    c.dst_slice = dst->slice ? dst->slice : c.dst_pitch * height;
-    c.src_slice = src->slice ? src->slice : c.src_pitch * height;
-    return rt_memcpy(s, &c, wait);
+    out->dst_slice = dst->slice ? dst->slice : out->dst_pitch * height;
+    out->src_slice = src->slice ? src->slice : out->src_pitch * height;
+    return ST_OK;
+}
+
+enum status copy_places(CUstream stream, const struct place *dst, const struct place *src, size_t width_bytes, size_t height, size_t depth, enum rt_wait wait)
+{
+    struct rt_stream *s;
+    struct rt_copy c;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK || !width_bytes || !height || !depth)
+        return st;
+    st = copy_shape(dst, src, width_bytes, height, depth, &c);
+    return st == ST_OK ? rt_memcpy(s, &c, wait) : st;
 }
 
 /* One side of a CUDA_MEMCPY struct. */
@@ -67,6 +74,19 @@ static enum status resolve(const struct side *e, size_t width, size_t height, si
     out->slice = out->pitch * (e->height ? e->height : height);
     out->address += e->z * out->slice + e->y * out->pitch + e->x;
     return ST_OK;
+}
+
+enum status api_copy_3d_shape(const CUDA_MEMCPY3D_PEER *c, struct rt_copy *out)
+{
+    if (!c || c->src_lod || c->dst_lod)
+        return ST_INVALID_VALUE;
+    struct side d = {c->dst_type, (uintptr_t)c->dst_host, c->dst_device, c->dst_array, c->dst_x, c->dst_y, c->dst_z, c->dst_pitch, c->dst_height};
+    struct side s = {c->src_type, (uintptr_t)c->src_host, c->src_device, c->src_array, c->src_x, c->src_y, c->src_z, c->src_pitch, c->src_height};
+    struct place dst = {0}, src = {0};
+    enum status st = resolve(&d, c->width_bytes, c->height, c->depth, &dst);
+    if (st == ST_OK)
+        st = resolve(&s, c->width_bytes, c->height, c->depth, &src);
+    return st == ST_OK ? copy_shape(&dst, &src, c->width_bytes, c->height, c->depth, out) : st;
 }
 
 static enum status both(const struct side *d, const struct side *s, size_t width, size_t height, size_t depth, CUstream stream, enum rt_wait wait)

@@ -5,7 +5,7 @@
 static bool direction(int kind) { return kind >= COPY_HOST_TO_HOST && kind <= COPY_DEFAULT; }
 
 /* What the stated direction calls device memory must be memory that CUDA knows. */
-static enum status directed(uint64_t dst, uint64_t src, int kind)
+enum status cudart_directed(uint64_t dst, uint64_t src, int kind)
 {
     struct rt_memory m;
     if (!direction(kind))
@@ -21,7 +21,7 @@ static enum status directed(uint64_t dst, uint64_t src, int kind)
 
 static enum status linear(void *dst, const void *src, size_t count, int kind, CUstream stream, enum rt_wait wait)
 {
-    enum status st = count ? directed((uintptr_t)dst, (uintptr_t)src, kind) : direction(kind) ? ST_OK : ST_INVALID_MEMCPY_DIRECTION;
+    enum status st = count ? cudart_directed((uintptr_t)dst, (uintptr_t)src, kind) : direction(kind) ? ST_OK : ST_INVALID_MEMCPY_DIRECTION;
     return st == ST_OK ? api_copy_linear(stream, (uintptr_t)dst, (uintptr_t)src, count, wait) : st;
 }
 
@@ -48,7 +48,7 @@ enum status cuda_memcpy_peer(void *dst, int dst_device, const void *src, int src
 
 /* ---- symbols ---- */
 
-static enum status part_of(const void *symbol, size_t offset, size_t count, uint64_t *address)
+enum status cudart_symbol_part(const void *symbol, size_t offset, size_t count, uint64_t *address)
 {
     uint64_t base, bytes;
     enum status st = cudart_symbol(symbol, &base, &bytes);
@@ -63,7 +63,7 @@ static enum status to_symbol(const void *symbol, const void *src, size_t count, 
     uint64_t dst = 0;
     if (kind != COPY_HOST_TO_DEVICE && kind != COPY_DEVICE_TO_DEVICE && kind != COPY_DEFAULT)
         return ST_INVALID_MEMCPY_DIRECTION;
-    enum status st = part_of(symbol, offset, count, &dst);
+    enum status st = cudart_symbol_part(symbol, offset, count, &dst);
     return st == ST_OK ? api_copy_linear(stream, dst, (uintptr_t)src, count, wait) : st;
 }
 
@@ -72,7 +72,7 @@ static enum status from_symbol(void *dst, const void *symbol, size_t count, size
     uint64_t src = 0;
     if (kind != COPY_DEVICE_TO_HOST && kind != COPY_DEVICE_TO_DEVICE && kind != COPY_DEFAULT)
         return ST_INVALID_MEMCPY_DIRECTION;
-    enum status st = part_of(symbol, offset, count, &src);
+    enum status st = cudart_symbol_part(symbol, offset, count, &src);
     return st == ST_OK ? api_copy_linear(stream, (uintptr_t)dst, src, count, wait) : st;
 }
 
@@ -106,7 +106,7 @@ static enum status rows(void *dst, size_t dpitch, const void *src, size_t spitch
         return ST_OK;
     if (dpitch < width || spitch < width)
         return ST_INVALID_PITCH_VALUE;
-    enum status st = directed((uintptr_t)dst, (uintptr_t)src, kind);
+    enum status st = cudart_directed((uintptr_t)dst, (uintptr_t)src, kind);
     struct place to = {(uintptr_t)dst, dpitch, 0}, from = {(uintptr_t)src, spitch, 0};
     return st == ST_OK ? copy_places(stream, &to, &from, width, height, 1, wait) : st;
 }
@@ -151,6 +151,21 @@ static enum status box(const struct end *d, const struct end *s, struct cudaExte
     if (st == ST_OK)
         st = end_place(s, width, extent.height, extent.depth, &src);
     return st == ST_OK ? copy_places(stream, &dst, &src, width, extent.height, extent.depth, wait) : st;
+}
+
+enum status cudart_copy_shape(const struct cudaMemcpy3DParms *p, struct rt_copy *out)
+{
+    if (!p)
+        return ST_INVALID_VALUE;
+    if (!direction(p->kind))
+        return ST_INVALID_MEMCPY_DIRECTION;
+    struct end d = {p->dst_array, p->dst_pos, p->dst}, s = {p->src_array, p->src_pos, p->src};
+    size_t width = p->extent.width * (d.array ? texel(d.array) : s.array ? texel(s.array) : 1);
+    struct place dst, src;
+    enum status st = end_place(&d, width, p->extent.height, p->extent.depth, &dst);
+    if (st == ST_OK)
+        st = end_place(&s, width, p->extent.height, p->extent.depth, &src);
+    return st == ST_OK ? copy_shape(&dst, &src, width, p->extent.height, p->extent.depth, out) : st;
 }
 
 static enum status copy_box(const struct cudaMemcpy3DParms *p, CUstream stream, enum rt_wait wait)

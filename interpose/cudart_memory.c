@@ -122,8 +122,7 @@ enum status cuda_mem_prefetch_async(CUdeviceptr ptr, size_t count, CUmemLocation
 /* 11.x: (stream, status, id). 12.x: the same under this name. 13.0: with graph, dependencies and edges, set only while capturing. */
 enum status cuda_stream_get_capture_info(CUstream stream, int *status, uint64_t *id, void *graph, void *dependencies, void *edges, size_t *n)
 {
-    (void)graph, (void)dependencies, (void)edges, (void)n;
-    return cu_stream_get_capture_info(stream, status, id);
+    return cudart_major() < 13 ? cu_stream_get_capture_info(stream, status, id) : cu_stream_get_capture_info_v3(stream, status, id, graph, dependencies, edges, n);
 }
 
 /* ---- creation without flags ---- */

@@ -251,6 +251,9 @@ enum status rt_context_synchronize(struct rt_context *c)
 {
     if (streams_in_simulation())
         return ST_NOT_PERMITTED;
+    enum status st = capture_any() ? capture_refuse_context(c) : ST_OK;
+    if (st != ST_OK)
+        return st;
     pthread_mutex_lock(&the.lock);
     context_wait(c);
     pthread_mutex_unlock(&the.lock);

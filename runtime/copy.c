@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/graph.h"
 #include "runtime/internal.h"
 
 enum { DIRECT_BYTES = 64 << 10 };              /* asynchronous work up to this size is done at once on an idle stream: cheaper than a hand-over */
@@ -109,10 +110,29 @@ static enum status copy_async(struct rt_stream *s, const struct rt_copy *copy, b
     return st;
 }
 
+enum status copy_check(const struct rt_copy *c)
+{
+    if (!c->width || !c->height || !c->depth)
+        return ST_INVALID_VALUE;
+    bool bad = place_of(c->dst, c, c->dst_pitch, c->dst_slice) == PLACE_BAD || place_of(c->src, c, c->src_pitch, c->src_slice) == PLACE_BAD;
+    return bad ? ST_INVALID_VALUE : ST_OK;
+}
+
+static bool copy_captured(struct rt_stream *s, const struct rt_copy *copy, enum rt_wait wait, enum status *st)
+{
+    if (wait == RT_SYNC)
+        return (*st = capture_refuse(s)) != ST_OK;
+    struct rt_node_params p = {.type = RT_NODE_COPY, .context = s->context};
+    p.u.copy = *copy;
+    return capture_take(s, &p, NULL, st);
+}
+
 enum status rt_memcpy(struct rt_stream *s, const struct rt_copy *copy, enum rt_wait wait)
 {
     enum status st = context_status(s->context);
     if (st != ST_OK || !copy->width || !copy->height || !copy->depth)
+        return st;
+    if (capture_any() && copy_captured(s, copy, wait, &st))
         return st;
     enum place dst = place_of(copy->dst, copy, copy->dst_pitch, copy->dst_slice), src = place_of(copy->src, copy, copy->src_pitch, copy->src_slice);
     if (dst == PLACE_BAD || src == PLACE_BAD)
@@ -128,18 +148,44 @@ enum status rt_memcpy_linear(struct rt_stream *s, uint64_t dst, uint64_t src, ui
     return rt_memcpy(s, &(struct rt_copy){.dst = dst, .src = src, .width = bytes, .height = 1, .depth = 1}, wait);
 }
 
+static enum status set_place(const struct set *s, uint64_t *bytes)
+{
+    uint64_t row = 0;
+    bool good = (s->elem_bytes == 1 || s->elem_bytes == 2 || s->elem_bytes == 4) && s->dst % s->elem_bytes == 0 && s->width && s->height &&
+                !__builtin_mul_overflow(s->width, s->elem_bytes, &row);
+    good = good && (s->height == 1 || (s->pitch >= row && s->pitch % s->elem_bytes == 0)) && (*bytes = extent(row, s->height, 1, s->pitch, 0)) != 0;
+    enum place place = good ? memory_place(s->dst, *bytes) : PLACE_BAD;
+    return place == PLACE_BAD || place == PLACE_PAGEABLE ? ST_INVALID_VALUE : ST_OK;
+}
+
+enum status set_check(const struct set *s)
+{
+    uint64_t bytes;
+    return set_place(s, &bytes);
+}
+
+static bool set_captured(struct rt_stream *s, const struct set *set, enum rt_wait wait, enum status *st)
+{
+    if (wait == RT_SYNC)
+        return (*st = capture_refuse(s)) != ST_OK;
+    struct rt_node_params p = {.type = RT_NODE_SET, .context = s->context};
+    p.u.set.dst = set->dst, p.u.set.pitch = set->pitch, p.u.set.value = set->value, p.u.set.elem_bytes = set->elem_bytes;
+    p.u.set.width = set->width, p.u.set.height = set->height;
+    return capture_take(s, &p, NULL, st);
+}
+
 enum status rt_memset(struct rt_stream *s, uint64_t dst, uint64_t pitch, uint32_t value, uint32_t elem_bytes, uint64_t width, uint64_t height, enum rt_wait wait)
 {
     enum status st = context_status(s->context);
     if (st != ST_OK || !width || !height)
         return st;
     struct set set = {.dst = dst, .pitch = pitch, .value = value, .elem_bytes = elem_bytes, .width = width, .height = height};
-    uint64_t row = 0, bytes = 0;
-    bool good = (elem_bytes == 1 || elem_bytes == 2 || elem_bytes == 4) && dst % elem_bytes == 0 && !__builtin_mul_overflow(width, elem_bytes, &row);
-    good = good && (height == 1 || (pitch >= row && pitch % elem_bytes == 0)) && (bytes = extent(row, height, 1, pitch, 0)) != 0;
-    enum place place = good ? memory_place(dst, bytes) : PLACE_BAD;
-    if (place == PLACE_BAD || place == PLACE_PAGEABLE)
-        return ST_INVALID_VALUE;
+    if (capture_any() && set_captured(s, &set, wait, &st))
+        return st;
+    uint64_t bytes = 0;
+    st = set_place(&set, &bytes);
+    if (st != ST_OK)
+        return st;
     if (wait == RT_SYNC && streams_in_simulation())
         return ST_NOT_PERMITTED;
     pthread_mutex_lock(&the.lock);

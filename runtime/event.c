@@ -24,6 +24,7 @@ enum status rt_event_create(struct rt_event **out, struct rt_context *c, uint32_
 
 static void event_drop(struct rt_event *e)
 {
+    capture_forget_event(e);
     if (e->next)
         e->next->prev = e->prev;
     if (e->prev)
@@ -71,6 +72,8 @@ enum status rt_event_record(struct rt_event *e, struct rt_stream *s)
     enum status st = context_status(s->context);
     if (st != ST_OK)
         return st;
+    if ((capture_any() || e->captured) && capture_record(e, s, &st))
+        return st;
     pthread_mutex_lock(&the.lock);
     if (stream_idle(s)) {
         e->stream = s;
@@ -94,14 +97,24 @@ enum status rt_event_record(struct rt_event *e, struct rt_stream *s)
 
 static bool done(const struct rt_event *e) { return !e->stream || fifo_clear(e->stream, e->seq); }
 
+/* Of questions about it. */
+static enum status refuse(struct rt_event *e)
+{
+    enum status st = e->captured ? capture_refuse_event(e) : ST_OK;
+    return st == ST_OK && capture_any() ? capture_refuse_unsafe() : st;
+}
+
 enum status rt_event_query(struct rt_event *e)
 {
+    enum status st = refuse(e);
+    if (st != ST_OK)
+        return st;
     pthread_mutex_lock(&the.lock);
     bool is = done(e);
     pthread_mutex_unlock(&the.lock);
     if (is)
         context_flush(e->context);
-    enum status st = context_status(e->context);
+    st = context_status(e->context);
     return st != ST_OK ? st : is ? ST_OK : ST_NOT_READY;
 }
 
@@ -109,6 +122,9 @@ enum status rt_event_synchronize(struct rt_event *e)
 {
     if (streams_in_simulation())
         return ST_NOT_PERMITTED;
+    enum status st = refuse(e);
+    if (st != ST_OK)
+        return st;
     pthread_mutex_lock(&the.lock);
     if (!done(e))
         fifo_wait(e->stream, e->seq);
@@ -121,7 +137,9 @@ enum status rt_event_elapsed(double *ms, struct rt_event *start, struct rt_event
 {
     pthread_mutex_lock(&the.lock);
     enum status st = ST_OK;
-    if (!start->stream || !end->stream || ((start->flags | end->flags) & RT_EVENT_NO_TIMING))
+    if (start->captured || end->captured)
+        st = ST_CAPTURED_EVENT;
+    else if (!start->stream || !end->stream || ((start->flags | end->flags) & RT_EVENT_NO_TIMING))
         st = ST_INVALID_HANDLE;
     else if (!done(start) || !done(end))
         st = ST_NOT_READY;

@@ -115,6 +115,7 @@ struct allocation {                                     /* one per range in the 
     uint32_t flags;
     uint64_t id, charged_bytes;                         /* charged to the device */
     struct rt_pool *pool;
+    struct graph_memory *graph;                         /* of a graph's alloc node; NULL: not */
     bool sync_memops, freeing;                          /* freeing: rt_free_async was called */
 };
 
@@ -178,6 +179,7 @@ struct rt_stream {
     uint64_t id;
     bool is_legacy, destroyed;
     struct op *head, *tail;
+    struct stream_capture *capture;                     /* graph_capture.c; NULL: not capturing */
 };
 
 struct rt_event {
@@ -189,6 +191,7 @@ struct rt_event {
     struct rt_stream *stream;                           /* of the newest record, NULL: never recorded; compared by seq, so it may be gone */
     uint64_t seq;
     uint64_t time_ns;                                   /* when the newest record happened */
+    struct event_capture *captured;                     /* the newest record was captured */
 };
 
 /* All under the.lock unless said otherwise. */
@@ -210,6 +213,33 @@ void set_run(const struct set *s);
 void streams_stop(void);                                /* process exit: the simulation thread ends; what it had is abandoned */
 bool streams_in_simulation(void);                       /* the calling thread is the simulation or callback thread */
 size_t streams_left(void);                              /* launches that never ran, after streams_stop */
+
+/* ---- graphs ---- */
+
+enum status launch_check(const struct rt_launch *l, struct error *err) MUST_CHECK;     /* what rt_launch checks; stream may be NULL */
+void launch_params(void *block, const struct rt_launch *l);     /* its parameters as one block */
+enum status copy_check(const struct rt_copy *c) MUST_CHECK;     /* ST_INVALID_VALUE: not memory, bad pitches */
+enum status set_check(const struct set *s) MUST_CHECK;
+enum status graph_memory_free(struct graph_memory *m);  /* the program's free, or a node's. ST_INVALID_VALUE: it is not allocated now */
+
+/* Capture. Functions that enqueue ask capture_any() first, which costs nothing while no stream captures. */
+extern atomic_int captures_active;
+static inline bool capture_any(void) { return atomic_load_explicit(&captures_active, memory_order_relaxed) != 0; }
+struct rt_node_params; struct rt_graph;
+/* True: s captures (p is a node of its graph now), or is the legacy stream beside one that does; *st is the call's answer. */
+bool capture_take(struct rt_stream *s, struct rt_node_params *p, struct error *err, enum status *st);
+bool capture_record(struct rt_event *e, struct rt_stream *s, enum status *st);
+bool capture_wait(struct rt_stream *s, struct rt_event *e, enum status *st);
+/* The answer to what cannot be captured; not ST_OK: the capture is invalid now. */
+enum status capture_refuse(struct rt_stream *s);
+enum status capture_refuse_context(const struct rt_context *c);
+enum status capture_refuse_event(struct rt_event *e);
+enum status capture_refuse_unsafe(void);                /* allocation and what else may synchronise, by the modes of captures and thread */
+void graph_drop(struct rt_graph *g);
+bool capture_goes_to(const struct rt_graph *g);
+void capture_forget_event(struct rt_event *e);
+struct rt_graph *capture_forget_stream(struct rt_stream *s);     /* a graph that nobody can get now, or NULL */
+void graph_memory_lost(struct graph_memory *m);         /* its allocation goes with the context; under the.memory */
 
 /* ---- code ---- */
 

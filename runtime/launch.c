@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runtime/base/symbol.h"
+#include "runtime/graph.h"
 #include "runtime/internal.h"
 #include "runtime/lowering.h"
 
@@ -264,7 +265,7 @@ static enum status check(const struct rt_launch *l, struct cluster_choice *clust
 {
     struct rt_function *f = l->function;
     struct rt_context *c = f->module->context;
-    if (l->stream->context != c)
+    if (l->stream && l->stream->context != c)
         return error_set(err, ST_INVALID_HANDLE, "launch of %s: the stream belongs to another context", name);
     enum status st = check_dimensions(l, c->device->facts, name, err);
     if (st == ST_OK)
@@ -278,6 +279,25 @@ static enum status check(const struct rt_launch *l, struct cluster_choice *clust
     return st == ST_OK ? check_params(l, f, name, err) : st;
 }
 
+enum status launch_check(const struct rt_launch *l, struct error *err)
+{
+    struct cluster_choice cluster;
+    return check(l, &cluster, rt_function_name(l->function), err);
+}
+
+void launch_params(void *block, const struct rt_launch *l)
+{
+    write_params(block, l, l->function, l->function->module->code->ptx->functions[l->function->index].proto.param_bytes);
+}
+
+static bool captured(const struct rt_launch *l, struct error *err, enum status *st)
+{
+    struct rt_node_params p = {.type = RT_NODE_KERNEL, .context = l->stream->context};
+    p.u.kernel.launch = *l;
+    p.u.kernel.handle = l->function;
+    return capture_take(l->stream, &p, err, st);
+}
+
 enum status rt_launch(const struct rt_launch *l, struct error *err)
 {
     const char *mangled = rt_function_name(l->function);
@@ -285,6 +305,8 @@ enum status rt_launch(const struct rt_launch *l, struct error *err)
     struct cluster_choice cluster;
     enum status st = context_status(l->function->module->context);
     if (st != ST_OK)
+        return st;
+    if (capture_any() && captured(l, err, &st))
         return st;
     if (check(l, &cluster, mangled, err) == ST_OK)
         return enqueue(l, &cluster, err);

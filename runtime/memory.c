@@ -124,6 +124,8 @@ enum status allocation_make(struct allocation **out, const struct allocation_req
 
 static void drop_locked(struct allocation *a)
 {
+    if (a->graph)
+        graph_memory_lost(a->graph);
     emu_space_remove(the.space, a->base, NULL);
     if (a->block)
         block_put(a->block, a->block_bytes);
@@ -209,6 +211,8 @@ enum place memory_place(uint64_t address, uint64_t bytes)
 static enum status make(struct rt_context *c, enum rt_memory_kind kind, uint64_t bytes, uint32_t flags, uint64_t *address, struct error *err)
 {
     enum status st = context_status(c);
+    if (st == ST_OK && capture_any())
+        st = capture_refuse_unsafe();
     if (st != ST_OK)
         return st;
     struct allocation *a;
@@ -246,7 +250,11 @@ enum status rt_free(uint64_t address)
     if (!a || !(a->kind == RT_MEMORY_DEVICE || a->kind == RT_MEMORY_MANAGED || a->kind == RT_MEMORY_ASYNC))
         return ST_INVALID_VALUE;
     struct rt_context *c = a->context;
-    enum status st = rt_context_synchronize(c);
+    enum status st = capture_any() ? capture_refuse_unsafe() : ST_OK;
+    if (st == ST_OK)
+        st = rt_context_synchronize(c);
+    if (st == ST_OK && a->graph)
+        return graph_memory_free(a->graph);
     if (st == ST_OK)
         allocation_drop(a);
     return st;

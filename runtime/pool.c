@@ -1,4 +1,5 @@
 /* Stream-ordered allocation. A block is made at once and freed when its stream gets there; statistics are kept per pool. */
+#include "runtime/graph.h"
 #include "runtime/internal.h"
 
 struct rt_pool {
@@ -110,6 +111,12 @@ enum status rt_alloc_async(struct rt_stream *s, struct rt_pool *p, uint64_t byte
         return st;
     if (!p)
         p = d->current_pool;
+    struct rt_node_params node = {.type = RT_NODE_ALLOC, .context = s->context};
+    node.u.alloc.bytes = bytes, node.u.alloc.device = p->device;
+    if (capture_any() && capture_take(s, &node, err, &st)) {
+        *address = node.u.alloc.address;
+        return st;
+    }
     pthread_mutex_lock(&the.memory);
     uint64_t used = p->values[RT_POOL_USED_CURRENT];
     bool fits = !p->max_bytes || (bytes <= p->max_bytes && used <= p->max_bytes - bytes);
@@ -139,7 +146,13 @@ enum status rt_free_async(struct rt_stream *s, uint64_t address)
     enum status st = context_status(s->context);
     if (st != ST_OK)
         return st;
+    struct rt_node_params node = {.type = RT_NODE_FREE, .context = s->context};
+    node.u.free = address;
+    if (capture_any() && capture_take(s, &node, NULL, &st))
+        return st;
     struct allocation *a = allocation_at(address);
+    if (a && a->graph)
+        return graph_memory_free(a->graph);
     if (!a || a->freeing || !(a->kind == RT_MEMORY_ASYNC || a->kind == RT_MEMORY_DEVICE || a->kind == RT_MEMORY_MANAGED))
         return ST_INVALID_VALUE;
     pthread_mutex_lock(&the.lock);

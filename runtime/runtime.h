@@ -28,7 +28,7 @@ struct rt_context; struct rt_module; struct rt_library; struct rt_kernel; struct
 struct rt_stream;  struct rt_event;  struct rt_pool;    struct rt_array;  struct rt_link;
 
 enum rt_kind { RT_CONTEXT, RT_MODULE, RT_LIBRARY, RT_KERNEL, RT_FUNCTION, RT_STREAM, RT_EVENT, RT_POOL, RT_ARRAY, RT_LINK, RT_MAPPING, RT_MIPMAP, RT_TEXREF, RT_SURFREF,
-               RT_KINDS };
+               RT_GRAPH, RT_GRAPH_NODE, RT_GRAPH_EXEC, RT_USER_OBJECT, RT_KINDS };
 bool rt_is(const void *handle, enum rt_kind kind);      /* a live object of that kind? Any bits may be asked. */
 
 /* ---- process and devices ------------------------------------------------------------------------------------------------------------------------- */

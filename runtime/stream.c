@@ -1,6 +1,7 @@
 /* Streams as programs see them; queue.c works them off. */
 #include <stdlib.h>
 
+#include "runtime/graph.h"
 #include "runtime/internal.h"
 
 enum status rt_stream_create(struct rt_stream **out, struct rt_context *c, uint32_t flags, int priority)
@@ -39,6 +40,9 @@ enum status rt_stream_destroy(struct rt_stream *s)
 {
     if (s->is_legacy)
         return ST_INVALID_HANDLE;
+    struct rt_graph *left = capture_forget_stream(s);
+    if (left)
+        graph_drop(left);
     pthread_mutex_lock(&the.lock);
     unlink_stream(s);
     if (s->head)
@@ -54,6 +58,7 @@ void stream_free_all(struct rt_context *c)
     while (c->streams) {
         struct rt_stream *s = c->streams;
         c->streams = s->next_in_context;
+        (void)capture_forget_stream(s);        /* locks are held, and a graph of a context that goes is good for nothing */
         if (s->head)
             s->destroyed = true;
         else
@@ -120,12 +125,15 @@ uint64_t rt_stream_id(const struct rt_stream *s) { return s->id; }
 enum status rt_stream_query(struct rt_stream *s)
 {
     struct rt_context *c = s->context;
+    enum status st = capture_any() ? capture_refuse(s) : ST_OK;
+    if (st != ST_OK)
+        return st;
     pthread_mutex_lock(&the.lock);
     bool idle = stream_idle(s);
     pthread_mutex_unlock(&the.lock);
     if (idle)
         context_flush(c);
-    enum status st = context_status(c);
+    st = context_status(c);
     return st != ST_OK ? st : idle ? ST_OK : ST_NOT_READY;
 }
 
@@ -134,6 +142,9 @@ enum status rt_stream_synchronize(struct rt_stream *s)
     if (streams_in_simulation())
         return ST_NOT_PERMITTED;
     struct rt_context *c = s->context;
+    enum status st = capture_any() ? capture_refuse(s) : ST_OK;
+    if (st != ST_OK)
+        return st;
     pthread_mutex_lock(&the.lock);
     stream_wait(s);
     pthread_mutex_unlock(&the.lock);
@@ -162,6 +173,8 @@ enum status rt_stream_wait_event(struct rt_stream *s, struct rt_event *e)
     enum status st = context_status(s->context);
     if (st != ST_OK)
         return st;
+    if ((capture_any() || e->captured) && capture_wait(s, e, &st))
+        return st;
     pthread_mutex_lock(&the.lock);
     if (e->stream && e->stream != s && !fifo_clear(e->stream, e->seq)) {
         struct op *op = op_new(s, OP_WAIT_EVENT);
@@ -179,6 +192,11 @@ enum status rt_stream_wait_event(struct rt_stream *s, struct rt_event *e)
 
 enum status rt_stream_host(struct rt_stream *s, rt_host_fn fn, void *user)
 {
+    enum status st;
+    struct rt_node_params p = {.type = RT_NODE_HOST, .context = s->context};
+    p.u.host.fn = fn, p.u.host.user = user;
+    if (capture_any() && capture_take(s, &p, NULL, &st))
+        return st;
     struct op op = {.kind = OP_HOST};
     op.u.call.host = fn;
     op.u.call.user = user;
@@ -187,6 +205,9 @@ enum status rt_stream_host(struct rt_stream *s, rt_host_fn fn, void *user)
 
 enum status rt_stream_callback(struct rt_stream *s, rt_callback_fn fn, void *stream_handle, void *user)
 {
+    enum status st = capture_any() ? capture_refuse(s) : ST_OK;
+    if (st != ST_OK)
+        return st;
     struct op op = {.kind = OP_CALLBACK};
     op.u.call.callback = fn;
     op.u.call.handle = stream_handle;
@@ -199,6 +220,9 @@ static enum status value_op(struct rt_stream *s, enum op_kind kind, uint64_t add
     enum place place = (bytes == 4 || bytes == 8) && address % bytes == 0 ? memory_place(address, bytes) : PLACE_BAD;
     if (place == PLACE_BAD || place == PLACE_PAGEABLE)
         return ST_INVALID_VALUE;
+    enum status st = capture_any() ? capture_refuse(s) : ST_OK;
+    if (st != ST_OK)
+        return st;
     struct op op = {.kind = (uint8_t)kind};
     op.u.value.address = address;
     op.u.value.value = bytes == 4 ? (uint32_t)value : value;

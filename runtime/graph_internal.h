@@ -1,0 +1,53 @@
+/* What the files of graphs share. */
+#ifndef HEDDLE_GRAPH_INTERNAL_H
+#define HEDDLE_GRAPH_INTERNAL_H
+#include "runtime/graph.h"
+#include "runtime/internal.h"
+
+/* Memory of alloc nodes: one address for every launch. Under the.memory, but for the pointers to nodes. */
+struct graph_memory {
+    struct allocation *allocation;
+    uint32_t refs;                                      /* alloc nodes that have it, in graphs and execs */
+    bool live;                                          /* between an alloc node and a free, as launches were enqueued */
+    const struct rt_node *freed_by;                     /* in the graph that made it: a later alloc node behind it may have it again */
+};
+enum status graph_memory_make(struct graph_memory **out, struct rt_context *c, int device, uint64_t bytes, struct error *err) MUST_CHECK;
+void graph_memory_ref(struct graph_memory *m);
+void graph_memory_unref(struct graph_memory *m);
+void graph_memory_live(struct graph_memory *m, bool live);
+
+typedef VEC(struct rt_node *) node_list;
+
+struct node_attributes { uint32_t set; unsigned char value[RT_NODE_ATTRIBUTES][RT_NODE_ATTRIBUTE_BYTES]; };
+
+struct rt_node {
+    struct object object;
+    struct rt_graph *graph;
+    uint64_t id, origin;                                /* origin: id of the node that this is a copy of; 0: none */
+    struct rt_node_params p;
+    void *block;                                        /* a kernel's parameters */
+    void **pointers;                                    /* to each of them */
+    struct graph_memory *memory;                        /* of an alloc node */
+    struct node_attributes *attributes;                 /* NULL: none was set */
+    node_list before, after;
+    bool disabled;
+    uint32_t mark;                                      /* for walks */
+};
+
+struct held { struct rt_user_object *object; uint32_t refs; };
+
+struct rt_graph {
+    struct object object;
+    node_list nodes;
+    VEC(struct held) held;
+    struct rt_node *owner;                              /* the child graph node that has it; NULL: the program's */
+    bool of_exec;
+};
+
+enum status graph_copy(struct rt_graph **out, const struct rt_graph *g, bool with_memory) MUST_CHECK;
+/* The nodes, each behind those before it. NULL, or a node on a cycle. ST_OUT_OF_MEMORY in *st. */
+struct rt_node *graph_order(const struct rt_graph *g, node_list *out, enum status *st);
+enum status node_check(const struct rt_node_params *p, struct error *err) MUST_CHECK;
+bool graph_has_memory(const struct rt_graph *g);
+
+#endif

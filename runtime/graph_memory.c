@@ -1,0 +1,118 @@
+/* Memory of graphs: an address that stays from launch to launch. */
+#include <stdlib.h>
+
+#include "runtime/graph_internal.h"
+
+static uint64_t figures[MAX_DEVICES][RT_GRAPH_MEMORIES];    /* under the.memory */
+
+static void account(const struct graph_memory *m, enum rt_graph_memory what, bool more)
+{
+    if (!m->allocation)
+        return;
+    uint64_t *f = figures[m->allocation->device->ordinal], bytes = m->allocation->bytes;
+    f[what] = more ? f[what] + bytes : f[what] - bytes;
+    if (f[what] > f[what + 1])
+        f[what + 1] = f[what];
+}
+
+enum status graph_memory_make(struct graph_memory **out, struct rt_context *c, int device, uint64_t bytes, struct error *err)
+{
+    struct graph_memory *m = calloc(1, sizeof *m);
+    if (!m)
+        return ST_OUT_OF_MEMORY;
+    struct allocation_request q = {.context = c, .device = device_at(device), .kind = RT_MEMORY_ASYNC, .bytes = bytes, .what = "memory of a graph"};
+    enum status st = allocation_make(&m->allocation, &q, err);
+    if (st != ST_OK) {
+        free(m);
+        return st;
+    }
+    pthread_mutex_lock(&the.memory);
+    m->refs = 1;
+    m->allocation->graph = m;
+    account(m, RT_GRAPH_RESERVED, true);
+    pthread_mutex_unlock(&the.memory);
+    *out = m;
+    return ST_OK;
+}
+
+void graph_memory_ref(struct graph_memory *m)
+{
+    pthread_mutex_lock(&the.memory);
+    m->refs++;
+    pthread_mutex_unlock(&the.memory);
+}
+
+/* Frees it once neither a node nor the program has it, behind what the device still does. */
+static void settle(struct graph_memory *m, bool gone)
+{
+    if (!gone)
+        return;
+    if (m->allocation && !streams_in_simulation() && context_status(m->allocation->context) == ST_OK) {
+        pthread_mutex_lock(&the.lock);
+        context_wait(m->allocation->context);
+        pthread_mutex_unlock(&the.lock);
+    }
+    if (m->allocation) {
+        m->allocation->graph = NULL;
+        allocation_drop(m->allocation);
+    }
+    free(m);
+}
+
+void graph_memory_lost(struct graph_memory *m)
+{
+    if (m->live)
+        account(m, RT_GRAPH_USED, false);
+    account(m, RT_GRAPH_RESERVED, false);
+    m->live = false;
+    m->allocation = NULL;
+}
+
+void graph_memory_unref(struct graph_memory *m)
+{
+    pthread_mutex_lock(&the.memory);
+    bool gone = --m->refs == 0 && !m->live;
+    if (gone)
+        account(m, RT_GRAPH_RESERVED, false);
+    pthread_mutex_unlock(&the.memory);
+    settle(m, gone);
+}
+
+void graph_memory_live(struct graph_memory *m, bool live)
+{
+    pthread_mutex_lock(&the.memory);
+    if (m->live != live)
+        account(m, RT_GRAPH_USED, live);
+    m->live = live;
+    bool gone = !m->refs && !live;
+    if (gone)
+        account(m, RT_GRAPH_RESERVED, false);
+    pthread_mutex_unlock(&the.memory);
+    settle(m, gone);
+}
+
+enum status graph_memory_free(struct graph_memory *m)
+{
+    if (!m->live)
+        return ST_INVALID_VALUE;
+    graph_memory_live(m, false);
+    return ST_OK;
+}
+
+uint64_t rt_graph_memory(int device, enum rt_graph_memory what)
+{
+    pthread_mutex_lock(&the.memory);
+    uint64_t bytes = figures[device][what];
+    pthread_mutex_unlock(&the.memory);
+    return bytes;
+}
+
+enum status rt_graph_memory_reset(int device, enum rt_graph_memory what)
+{
+    if (what != RT_GRAPH_USED_HIGH && what != RT_GRAPH_RESERVED_HIGH)
+        return ST_INVALID_VALUE;
+    pthread_mutex_lock(&the.memory);
+    figures[device][what] = figures[device][what - 1];
+    pthread_mutex_unlock(&the.memory);
+    return ST_OK;
+}
