@@ -50,15 +50,13 @@ enum status sim_start(struct device *d, struct emu_grid *grid, const struct laun
 {
     const struct rt_function *f = o->function;
     *out = (struct sim_launch){.name = rt_function_name(f), .stream = rt_stream_id(s)};
-    if (o->cluster[0] * o->cluster[1] * o->cluster[2] > 1)
-        return error_set(err, ST_NOT_SUPPORTED, "%s: the simulated GPU does not run clusters of blocks yet; heddle run does", rt_function_name(f));
     enum status st = gpu_ready(d, err);
     if (st != ST_OK)
         return st;
     struct timing_kernel_spec spec = {
         .grid = grid, .name = rt_function_name(f), .threads = o->block[0] * o->block[1] * o->block[2], .regs = f->regs, .user = out,
         .grid_dim = {o->grid[0], o->grid[1], o->grid[2]}, .block_dim = {o->block[0], o->block[1], o->block[2]},
-        .shared_bytes = f->facts.shared_bytes + o->dynamic_shared_bytes, .ready_cycle = timing_gpu_cycle(d->gpu)};
+        .cluster = o->cluster[0] * o->cluster[1] * o->cluster[2], .shared_bytes = f->facts.shared_bytes + o->dynamic_shared_bytes, .ready_cycle = timing_gpu_cycle(d->gpu)};
     return timing_kernel_start(d->gpu, &spec, err);
 }
 

@@ -152,6 +152,9 @@ enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel
     if (!per_sm)
         return error_set(err, ST_LAUNCH_OUT_OF_RESOURCES, "%s: a CTA of %u threads with %u registers each and %u bytes of shared memory does not fit an SM of the simulated GPU", spec->name,
                          spec->threads, spec->regs, spec->shared_bytes);
+    if (spec->cluster > 1 && cluster_most(g, per_sm) < spec->cluster)
+        return error_set(err, ST_LAUNCH_OUT_OF_RESOURCES, "%s: a cluster of %u CTAs does not fit: %d neighbouring SMs of the simulated GPU hold %u", spec->name, spec->cluster,
+                         CLUSTER_GROUP, cluster_most(g, per_sm));
     struct kernel *k = calloc(1, sizeof *k);
     if (!k)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory to start %s", spec->name);
@@ -161,7 +164,10 @@ enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel
     k->shared_limit = carve_out(c, spec->shared_bytes + c->smem.reserved, per_sm);
     if (k->n_ctas < (uint64_t)per_sm * g->n_sms)
         per_sm = (uint32_t)((k->n_ctas + g->n_sms - 1) / g->n_sms);
+    while (cluster_most(g, per_sm) < spec->cluster)
+        per_sm++;
     k->per_sm = per_sm;
+    k->l1_ways = l1_ways(c, k->shared_limit);
     uint64_t from = spec->ready_cycle > g->now ? spec->ready_cycle : g->now;
     k->visible = from + c->launch.kernel_latency + k->n_ctas * c->launch.cta_latency;
     k->started = k->visible;
@@ -201,17 +207,18 @@ static bool give(struct timing_gpu *g, struct sm *s)
     for (struct kernel *k = g->kernels; k && most; k = k->next, most--) {
         if (k->next_cta >= k->n_ctas || k->visible > s->now || !sm_fits(s, k))
             continue;
-        if (!s->n_blocks)
-            sm_prepare(s, l1_ways(&g->config, k->shared_limit));
         struct error err = {0};
-        if (sm_take(s, k, k->next_cta, &err) != ST_OK) {
+        bool cluster = k->spec.cluster > 1, taken = true;
+        if ((cluster ? cluster_take(s, k, &taken, &err) : sm_take(s, k, k->next_cta, &err)) != ST_OK) {
             s->faulted = true;
             s->fault = (struct emu_fault){.status = err.status};
             snprintf(s->fault.report, sizeof s->fault.report, "%s", err.text);
             return false;
         }
-        k->next_cta++;
-        g->stats.ctas++;
+        if (!taken)
+            continue;
+        k->next_cta += cluster ? k->spec.cluster : 1;
+        g->stats.ctas += cluster ? k->spec.cluster : 1;
         return true;
     }
     return false;
@@ -257,14 +264,21 @@ static bool give_stopped(struct timing_gpu *g)
 
 /* ---- a window ------------------------------------------------------------------------------------------------------------------------------------------------- */
 
-static void run_sm(void *user, uint32_t i)
+static void run_sm(struct timing_gpu *g, struct sm *s)
 {
-    struct timing_gpu *g = user;
-    struct sm *s = &g->sms[i];
     if (s->resume)
         sm_advance(s, g->until);
     sm_run(s, g->until);
     s->resume = s->now < g->until;
+}
+
+static void run_group(void *user, uint32_t i)
+{
+    struct timing_gpu *g = user;
+    for (uint32_t k = i * g->group; k < (i + 1) * g->group && k < g->n_sms; k++) {
+        g->sms[k].worker = team_worker(g->team, i);
+        run_sm(g, &g->sms[k]);
+    }
 }
 
 static void run_channel(void *user, uint32_t i)
@@ -351,13 +365,17 @@ static void window(struct timing_gpu *g, uint64_t until)
 {
     g->until = until;
     bool more = false;
-    for (const struct kernel *k = g->kernels; k; k = k->next)
+    g->group = 1;
+    for (const struct kernel *k = g->kernels; k; k = k->next) {
         more = more || k->next_cta < k->n_ctas;
+        if (k->spec.cluster > 1)
+            g->group = CLUSTER_GROUP;
+    }
     for (uint32_t i = 0; i < g->n_sms; i++)
         g->sms[i].more_ctas = more;
     give_all(g);
     do
-        team_run(g->team, g->n_sms, run_sm, g);
+        team_run(g->team, (g->n_sms + g->group - 1) / g->group, run_group, g);
     while (give_stopped(g));
     requests_to_channels(g);
     sort_arrivals(g);

@@ -266,6 +266,8 @@ static void release_others(struct sm *s, struct block *b, const struct op_info *
 {
     if (op->flags & (OP_BARRIER | OP_EXIT))
         sm_block_wake(s, b, s->now + 1 + s->gpu->config.sm.barrier_latency);
+    if (op->flags & (OP_BARRIER | OP_EXIT) && b->cluster)
+        cluster_wake(b->cluster, s->now + 1 + s->gpu->config.sm.barrier_latency);
 }
 
 static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)

@@ -6,6 +6,7 @@
  *     fetch.c        instruction buffers and their cache            constant.c    loads from constant memory
  *     side.c         read-only caches of these                      texture.c     textures and surfaces
  *     lsu.c          loads, stores, shared memory, L1               cache.c mshr.c coalesce.c addrmap.c hash.c   parts
+ *     cluster.c      CTAs that belong together
  *     scheduler/     warp scheduling policies                       replacement/ dram_order/   policies
  *
  * An SM or channel is run by one host thread at a time. SMs write requests into queues of their own, which channels read in the next half window, and the other
@@ -86,9 +87,17 @@ struct warp_slot {
 struct block {                                 /* a resident CTA */
     struct emu_cta *cta;                       /* NULL: free */
     struct kernel *kernel;
+    struct cluster_run *cluster;               /* NULL: none */
     uint64_t warps;                            /* its slots */
     uint64_t thread_insns, warp_insns;
     uint32_t live;                             /* warps that have not ended and drained */
+};
+
+enum { CLUSTER_GROUP = 16 };                   /* SMs that may share a cluster */
+struct cluster_run {                           /* a resident cluster */
+    struct emu_cta *cta;                       /* stands for them all */
+    uint32_t n, left;                          /* CTAs; those that have not ended */
+    struct cluster_place { struct sm *sm; struct block *block /* NULL: ended */; } at[CLUSTER_GROUP];
 };
 
 /* The accesses of one instruction that are not back yet. */
@@ -199,7 +208,7 @@ int scheduler_oldest_of(uint64_t candidates, const struct warp_slot *warps);
 enum status sm_create(struct sm *s, struct timing_gpu *g, uint32_t number, struct error *err) MUST_CHECK;
 void sm_destroy(struct sm *s);
 bool sm_fits(const struct sm *s, const struct kernel *k);
-void sm_prepare(struct sm *s, uint32_t l1_ways);       /* before the first CTA of a kernel: the carve-out */
+uint32_t sm_room(const struct sm *s, const struct kernel *k);   /* how many CTAs of it fit beside what is there */
 enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error *err) MUST_CHECK;     /* a CTA starts at s->now */
 void sm_run(struct sm *s, uint64_t until);     /* to `until`, or to the cycle at which it wants a CTA */
 void sm_advance(struct sm *s, uint64_t until); /* to the next cycle with something to do */
@@ -208,6 +217,12 @@ void sm_wake_at(struct sm *s, uint32_t slot, uint64_t cycle);
 void sm_block_wake(struct sm *s, const struct block *b, uint64_t cycle);     /* its warps that wait for others look again */
 void sm_fault(struct sm *s);                   /* the worker's fault ends the run */
 void sm_drained(struct sm *s, uint32_t slot);  /* an access ended: the warp may be done, or its fence open */
+struct block *sm_place(struct sm *s, struct kernel *k, struct emu_cta *cta);  /* one that was started; there is room */
+/* cluster.c */
+uint32_t cluster_most(const struct timing_gpu *g, uint32_t per_sm);          /* CTAs of the largest cluster when an SM holds so many */
+enum status cluster_take(struct sm *s, struct kernel *k, bool *taken, struct error *err) MUST_CHECK;       /* the next cluster starts at s and its neighbours */
+void cluster_wake(const struct cluster_run *c, uint64_t cycle);
+void cluster_leave(struct cluster_run *c, const struct block *b, struct emu_worker *w);      /* a CTA of it ended */
 /* issue.c */
 void issue_evaluate(struct sm *s, uint32_t slot);       /* when can the next instruction of the slot go? */
 void issue_cycle(struct sm *s);
@@ -304,6 +319,7 @@ struct kernel {
     struct timing_kernel_spec spec;
     uint64_t visible;                          /* first cycle at which a CTA may start */
     uint64_t n_ctas, next_cta, ended_ctas;     /* ended: summed at window ends */
+    uint32_t l1_ways;                          /* that the carve-out leaves */
     uint32_t per_sm, shared_limit;             /* CTAs of an SM; its shared memory as the carve-out has it */
     uint64_t started, ended;                   /* ended: cycle of its last CTA's end */
     uint64_t thread_insns, warp_insns;
@@ -319,6 +335,7 @@ struct timing_gpu {
     struct sm *sms; uint32_t n_sms;
     struct channel *channels; uint32_t n_channels, n_slices;
     struct kernel *kernels, *ended;            /* resident, in order of start; ended ones to be taken */
+    uint32_t group;                            /* SMs that one host thread runs together */
     struct timing_gpu_stats stats;
     struct timing_noc_stats noc;
     struct code_table codes;

@@ -46,11 +46,20 @@ enum status sm_create(struct sm *s, struct timing_gpu *g, uint32_t number, struc
     return st == ST_OK ? texture_create(s, err) : st;
 }
 
+/* The block's CTA is not needed any more. */
+static void cta_leave(struct sm *s, const struct block *b)
+{
+    if (b->cluster)
+        cluster_leave(b->cluster, b, s->worker);
+    else
+        emu_cta_free(b->cta, s->worker);
+}
+
 void sm_destroy(struct sm *s)
 {
     for (uint32_t i = 0; i < MAX_WARPS; i++)
         if (s->blocks[i].cta)
-            emu_cta_free(s->blocks[i].cta, s->worker);
+            cta_leave(s, &s->blocks[i]);
     lsu_destroy(s);
     fetch_destroy(s);
     constant_destroy(s);
@@ -76,17 +85,37 @@ bool sm_fits(const struct sm *s, const struct kernel *k)
            s->shared_bytes + k->spec.shared_bytes + c->smem.reserved <= k->shared_limit;
 }
 
-enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error *err)
+static uint32_t least32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+uint32_t sm_room(const struct sm *s, const struct kernel *k)
+{
+    const struct timing_config *c = &s->gpu->config;
+    uint32_t warps = warps_of(k), regs = warps * WARP_LANES * ((k->spec.regs + 3) & ~3u), bytes = k->spec.shared_bytes + c->smem.reserved;
+    if (!sm_fits(s, k))
+        return 0;
+    uint32_t n = least32(k->per_sm - s->n_blocks, (uint32_t)__builtin_popcountll(s->free_slots) / warps);
+    n = least32(n, (c->sm.threads - s->threads) / (warps * WARP_LANES));
+    n = regs ? least32(n, (c->sm.registers - s->regs) / regs) : n;
+    return bytes ? least32(n, (k->shared_limit - s->shared_bytes) / bytes) : n;
+}
+
+/* Before the first CTA of a kernel: the carve-out. */
+static void prepare(struct sm *s, uint32_t l1_ways)
+{
+    if (s->l1.tags && s->l1.ways != l1_ways)
+        cache_set_ways(&s->l1, l1_ways);
+}
+
+struct block *sm_place(struct sm *s, struct kernel *k, struct emu_cta *cta)
 {
     const struct timing_config *c = &s->gpu->config;
     uint32_t at = 0, warps = warps_of(k);
     while (s->blocks[at].cta)
         at++;
     struct block *b = &s->blocks[at];
-    *b = (struct block){.kernel = k, .live = warps};
-    enum status st = emu_cta_start(&b->cta, k->spec.grid, s->worker, index, s->number, err);
-    if (st != ST_OK)
-        return st;
+    *b = (struct block){.kernel = k, .live = warps, .cta = cta};
+    if (!s->n_blocks)
+        prepare(s, k->l1_ways);
     s->n_blocks++;
     s->threads += warps * WARP_LANES;
     s->regs += warps * WARP_LANES * ((k->spec.regs + 3) & ~3u);
@@ -102,20 +131,23 @@ enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error
         s->warps[slot] = (struct warp_slot){.block = b, .number = i, .age = s->next_age++, .code = NULL, .from = s->launch_from + c->sm.cta_start};
         sm_wake_at(s, slot, s->now + 1);
     }
-    return ST_OK;
+    return b;
 }
 
-void sm_prepare(struct sm *s, uint32_t l1_ways)
+enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error *err)
 {
-    if (s->l1.tags && s->l1.ways != l1_ways)
-        cache_set_ways(&s->l1, l1_ways);
+    struct emu_cta *cta;
+    enum status st = emu_cta_start(&cta, k->spec.grid, s->worker, index, s->number, err);
+    if (st == ST_OK)
+        sm_place(s, k, cta);
+    return st;
 }
 
 static void block_end(struct sm *s, struct block *b)
 {
     struct kernel *k = b->kernel;
     uint32_t warps = warps_of(k);
-    emu_cta_free(b->cta, s->worker);
+    cta_leave(s, b);
     s->free_slots |= b->warps;
     s->taken_slots &= ~b->warps;
     fetch_forget(s, b->warps);

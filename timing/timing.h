@@ -32,6 +32,7 @@ struct timing_kernel_spec {
     const char *name;
     uint32_t grid_dim[3], block_dim[3];
     uint32_t threads;                          /* per CTA */
+    uint32_t cluster;                          /* CTAs of a cluster; 0 or 1: there are none */
     uint32_t regs;                             /* per thread */
     uint32_t shared_bytes;                     /* per CTA, static and dynamic */
     uint64_t ready_cycle;                      /* the launch is there; its CTAs start after the launch latency */

@@ -10,6 +10,7 @@ static char text[1 << 16];
 static const char *settings[16][2];
 static unsigned n_settings;
 static const char *part = "v100";
+static uint32_t cluster;                       /* CTAs of one */
 
 static void set(const char *name, const char *value)
 {
@@ -43,7 +44,7 @@ static void sim_start(struct timing_gpu *g, struct emu_grid **grid, uint32_t cta
     run.launch.n_sm = 80;
     run.launch.parallel = true;
     ck_assert_msg(emu_grid_create(grid, run_get("k"), &run.launch, &err) == ST_OK, "%s", err.text);
-    struct timing_kernel_spec spec = {.grid = *grid, .name = "k", .grid_dim = {ctas, 1, 1}, .block_dim = {threads, 1, 1}, .threads = threads, .regs = 16};
+    struct timing_kernel_spec spec = {.grid = *grid, .name = "k", .grid_dim = {ctas, 1, 1}, .block_dim = {threads, 1, 1}, .threads = threads, .cluster = cluster, .regs = 16};
     ck_assert_msg(timing_kernel_start(g, &spec, &err) == ST_OK, "%s", err.text);
 }
 
@@ -78,6 +79,7 @@ static void sim_setup(void)
 {
     n_settings = 0;
     part = "v100";
+    cluster = 1;
     run_setup();
 }
 

@@ -59,6 +59,34 @@ START_TEST(a_limit_ends_the_simulation)
 }
 END_TEST
 
+/* Rings of eight: every CTA writes its number into the shared memory of the next one, and gives what it got. */
+static struct outcome ring(unsigned host_threads)
+{
+    snprintf(text, sizeof text, PTX_HEAD
+        ".visible .entry k(.param .u64 out, .param .u64 n) .reqnctapercluster 8 {\n.reg .b64 %%rd<4>; .reg .b32 %%r<10>; .shared .align 4 .b32 box;\nld.param.u64 %%rd1, [out];\n"
+        "mov.u32 %%r1, %%cluster_ctarank; add.u32 %%r2, %%r1, 1; and.b32 %%r2, %%r2, 7; mov.u32 %%r3, box; mapa.shared::cluster.u32 %%r4, %%r3, %%r2;\n"
+        "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\nmov.u32 %%r5, %%ctaid.x; st.shared::cluster.u32 [%%r4], %%r5;\n"
+        "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\nld.shared.u32 %%r6, [box]; mul.wide.u32 %%rd2, %%r5, 4; add.s64 %%rd1, %%rd1, %%rd2; st.global.u32 [%%rd1], %%r6;\n"
+        "ret;\n}\n");
+    part = "h100";
+    run.launch.cluster[0] = cluster = 8;
+    return simulate(800, 64, 0, host_threads);
+}
+
+START_TEST(clusters_run_together_whatever_the_threads)
+{
+    struct outcome one = ring(1);
+    for (unsigned i = 0; i < 800; i++) ck_assert_uint_eq(run.out[i], i % 8 ? i - 1 : i + 7);
+    ck_assert_uint_eq(one.s.sm.ctas, 800);
+    for (unsigned threads = 2; threads <= 4; threads *= 2) {
+        struct outcome o = ring(threads);
+        for (unsigned i = 0; i < 800; i++) ck_assert_uint_eq(run.out[i], i % 8 ? i - 1 : i + 7);
+        ck_assert_uint_eq(o.cycles, one.cycles);
+        ck_assert_mem_eq(&o.s, &one.s, sizeof o.s);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("simulated GPU");
@@ -67,6 +95,7 @@ int main(void)
     tcase_set_timeout(c, 120);
     tcase_add_test(c, kernels_run_at_once_up_to_the_limit);
     tcase_add_loop_test(c, a_limit_ends_the_simulation, 0, 4);
+    tcase_add_test(c, clusters_run_together_whatever_the_threads);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
