@@ -314,9 +314,15 @@ enum status cu_graph_release_user_object(CUgraph graph, CUuserObject object, uns
     return st == ST_OK ? rt_graph_release(graph, object, count) : st;
 }
 
-/* ---- memory of graphs; nothing is kept that could be trimmed ---- */
+/* ---- memory of graphs ---- */
 
-enum status cu_device_graph_mem_trim(CUdevice device) { return api_device(device); }
+enum status cu_device_graph_mem_trim(CUdevice device)
+{
+    enum status st = api_device(device);
+    if (st == ST_OK)
+        rt_graph_memory_trim(device);
+    return st;
+}
 
 enum status cu_device_get_graph_mem_attribute(CUdevice device, int attr, void *value)
 {

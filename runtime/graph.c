@@ -160,28 +160,28 @@ static void node_drop(struct rt_node *n)
     object_free(n);
 }
 
-/* Whether `what` is n or somewhere before it. Marks what was visited; the graph's marks must be clear. */
-static bool reaches(struct rt_node *n, const struct rt_node *what)
+/* Without recursion: captured graphs are chains of any length. */
+bool graph_mark_before(struct rt_graph *g, struct rt_node *const *from, size_t n)
 {
-    if (n == what)
-        return true;
-    if (n->mark)
-        return false;
-    n->mark = 1;
-    for (size_t i = 0; i < n->before.n; i++)
-        if (reaches(n->before.at[i], what))
-            return true;
-    return false;
-}
-
-static bool behind(struct rt_graph *g, struct rt_node *const *deps, size_t n, const struct rt_node *what)
-{
+    node_list work = {0};
+    bool ok = !g->nodes.n || vec_reserve(&work, g->nodes.n);     /* each node gets in once */
     for (size_t i = 0; i < g->nodes.n; i++)
         g->nodes.at[i]->mark = 0;
-    for (size_t i = 0; i < n; i++)
-        if (reaches(deps[i], what))
-            return true;
-    return false;
+    for (size_t i = 0; i < n && ok; i++)
+        if (of_graph(from[i], g) && !from[i]->mark) {
+            from[i]->mark = 1;
+            work.at[work.n++] = from[i];
+        }
+    for (size_t at = 0; at < work.n; at++)
+        for (size_t i = 0; i < work.at[at]->before.n; i++) {
+            struct rt_node *b = work.at[at]->before.at[i];
+            if (!b->mark) {
+                b->mark = 1;
+                work.at[work.n++] = b;
+            }
+        }
+    vec_free(&work);
+    return ok;
 }
 
 /* Memory that a node before this one has freed, or new memory. */
@@ -191,7 +191,7 @@ static enum status node_memory(struct rt_node *n, struct rt_node *const *deps, s
         struct graph_memory *m = n->graph->nodes.at[i]->memory;
         if (!m || !m->allocation || !m->freed_by || m->allocation->bytes != p->u.alloc.bytes || m->allocation->device->ordinal != p->u.alloc.device)
             continue;
-        if (behind(n->graph, deps, n_deps, m->freed_by)) {
+        if (graph_mark_before(n->graph, deps, n_deps) && m->freed_by->mark) {
             graph_memory_ref(m);
             m->freed_by = NULL;
             n->memory = m;

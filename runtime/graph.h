@@ -85,7 +85,8 @@ bool rt_node_enabled(const struct rt_node *n);
 enum status rt_node_enable(struct rt_node *n, bool on); /* ST_INVALID_VALUE: no kernel, copy or fill */
 
 enum rt_graph_memory { RT_GRAPH_USED, RT_GRAPH_USED_HIGH, RT_GRAPH_RESERVED, RT_GRAPH_RESERVED_HIGH, RT_GRAPH_MEMORIES };
-uint64_t rt_graph_memory(int device, enum rt_graph_memory what);       /* bytes of memory nodes */
+uint64_t rt_graph_memory(int device, enum rt_graph_memory what);       /* bytes that memory nodes have, or had since the last trim */
+void rt_graph_memory_trim(int device);                  /* to what is allocated now */
 enum status rt_graph_memory_reset(int device, enum rt_graph_memory what);        /* the high marks only */
 
 /* ---- capture ---- */

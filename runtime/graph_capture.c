@@ -332,24 +332,12 @@ enum status rt_capture_begin(struct rt_stream *s, enum rt_capture_mode mode, str
     return st;
 }
 
-static void mark_before(struct rt_node *n)
-{
-    if (n->mark)
-        return;
-    n->mark = 1;
-    for (size_t i = 0; i < n->before.n; i++)
-        mark_before(n->before.at[i]);
-}
-
 /* Everything that other streams did comes before the end of the origin's. */
 static bool joined(const struct capture *c)
 {
-    for (size_t i = 0; i < c->graph->nodes.n; i++)
-        c->graph->nodes.at[i]->mark = 0;
     const node_list *own = &c->origin->capture->tips;
-    for (size_t i = 0; i < own->n; i++)
-        if (rt_is(own->at[i], RT_GRAPH_NODE))
-            mark_before(own->at[i]);
+    if (!graph_mark_before(c->graph, own->at, own->n))
+        return false;
     for (size_t k = 0; k < c->members.n; k++)
         for (size_t i = 0; i < c->members.at[k]->tips.n; i++) {
             const struct rt_node *n = c->members.at[k]->tips.at[i];

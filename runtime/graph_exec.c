@@ -232,23 +232,21 @@ enum status rt_exec_launch(struct rt_exec *x, struct rt_stream *s, struct error 
 
 /* ---- update ---- */
 
-static size_t index_in(const struct rt_graph *g, const struct rt_node *n)
+static void number(const struct rt_graph *g)
 {
-    size_t i = 0;
-    while (i < g->nodes.n && g->nodes.at[i] != n)
-        i++;
-    return i;
+    for (size_t i = 0; i < g->nodes.n; i++)
+        g->nodes.at[i]->mark = (uint32_t)i;
 }
 
-static bool same_order(const struct rt_graph *a, const struct rt_node *m, const struct rt_graph *b, const struct rt_node *n)
+/* Nodes of numbered graphs. */
+static bool same_order(const struct rt_node *m, const struct rt_node *n)
 {
     if (m->before.n != n->before.n)
         return false;
     for (size_t i = 0; i < m->before.n; i++) {
-        size_t want = index_in(a, m->before.at[i]);
         bool found = false;
         for (size_t k = 0; k < n->before.n && !found; k++)
-            found = index_in(b, n->before.at[k]) == want;
+            found = n->before.at[k]->mark == m->before.at[i]->mark;
         if (!found)
             return false;
     }
@@ -271,6 +269,8 @@ static enum rt_update node_differs(const struct rt_node *m, const struct rt_node
 /* Nodes are paired in the order of their creation. */
 static bool comparable(const struct rt_graph *mine, const struct rt_graph *g, struct rt_update_result *out)
 {
+    number(mine);
+    number(g);
     for (size_t i = 0; i < g->nodes.n || i < mine->nodes.n; i++) {
         struct rt_node *n = i < g->nodes.n ? g->nodes.at[i] : NULL, *m = i < mine->nodes.n ? mine->nodes.at[i] : NULL;
         enum rt_update r = RT_UPDATE_SUCCESS;
@@ -278,7 +278,7 @@ static bool comparable(const struct rt_graph *mine, const struct rt_graph *g, st
             r = RT_UPDATE_TOPOLOGY;
         else if (n->p.type != m->p.type)
             r = RT_UPDATE_NODE_TYPE;
-        else if (!same_order(mine, m, g, n))
+        else if (!same_order(m, n))
             r = RT_UPDATE_TOPOLOGY;
         else
             r = node_differs(m, n);

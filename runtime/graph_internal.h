@@ -47,6 +47,8 @@ struct rt_graph {
 enum status graph_copy(struct rt_graph **out, const struct rt_graph *g, bool with_memory) MUST_CHECK;
 /* The nodes, each behind those before it. NULL, or a node on a cycle. ST_OUT_OF_MEMORY in *st. */
 struct rt_node *graph_order(const struct rt_graph *g, node_list *out, enum status *st);
+/* Sets mark of these and all before them, clears that of the others. False: no memory. */
+bool graph_mark_before(struct rt_graph *g, struct rt_node *const *from, size_t n);
 enum status node_check(const struct rt_node_params *p, struct error *err) MUST_CHECK;
 bool graph_has_memory(const struct rt_graph *g);
 

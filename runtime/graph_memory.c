@@ -3,16 +3,32 @@
 
 #include "runtime/graph_internal.h"
 
-static uint64_t figures[MAX_DEVICES][RT_GRAPH_MEMORIES];    /* under the.memory */
+static uint64_t figures[MAX_DEVICES][RT_GRAPH_MEMORIES], in_use[MAX_DEVICES];    /* under the.memory */
 
-static void account(const struct graph_memory *m, enum rt_graph_memory what, bool more)
+/* What graphs once used stays theirs until it is trimmed, and serves the next graph. */
+static void associate(int device, uint64_t bytes)
 {
-    if (!m->allocation)
-        return;
-    uint64_t *f = figures[m->allocation->device->ordinal], bytes = m->allocation->bytes;
-    f[what] = more ? f[what] + bytes : f[what] - bytes;
-    if (f[what] > f[what + 1])
-        f[what + 1] = f[what];
+    static const enum rt_graph_memory pairs[] = {RT_GRAPH_USED, RT_GRAPH_RESERVED};
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t *f = &figures[device][pairs[i]];
+        f[0] = bytes;
+        f[1] = f[1] < bytes ? bytes : f[1];
+    }
+}
+
+static void account(const struct graph_memory *m, bool live)
+{
+    int d = m->allocation->device->ordinal;
+    in_use[d] = live ? in_use[d] + m->allocation->bytes : in_use[d] - m->allocation->bytes;
+    if (in_use[d] > figures[d][RT_GRAPH_USED])
+        associate(d, in_use[d]);
+}
+
+void rt_graph_memory_trim(int device)
+{
+    pthread_mutex_lock(&the.memory);
+    associate(device, in_use[device]);
+    pthread_mutex_unlock(&the.memory);
 }
 
 enum status graph_memory_make(struct graph_memory **out, struct rt_context *c, int device, uint64_t bytes, struct error *err)
@@ -29,7 +45,6 @@ enum status graph_memory_make(struct graph_memory **out, struct rt_context *c, i
     pthread_mutex_lock(&the.memory);
     m->refs = 1;
     m->allocation->graph = m;
-    account(m, RT_GRAPH_RESERVED, true);
     pthread_mutex_unlock(&the.memory);
     *out = m;
     return ST_OK;
@@ -62,8 +77,7 @@ static void settle(struct graph_memory *m, bool gone)
 void graph_memory_lost(struct graph_memory *m)
 {
     if (m->live)
-        account(m, RT_GRAPH_USED, false);
-    account(m, RT_GRAPH_RESERVED, false);
+        account(m, false);
     m->live = false;
     m->allocation = NULL;
 }
@@ -72,8 +86,6 @@ void graph_memory_unref(struct graph_memory *m)
 {
     pthread_mutex_lock(&the.memory);
     bool gone = --m->refs == 0 && !m->live;
-    if (gone)
-        account(m, RT_GRAPH_RESERVED, false);
     pthread_mutex_unlock(&the.memory);
     settle(m, gone);
 }
@@ -81,12 +93,10 @@ void graph_memory_unref(struct graph_memory *m)
 void graph_memory_live(struct graph_memory *m, bool live)
 {
     pthread_mutex_lock(&the.memory);
-    if (m->live != live)
-        account(m, RT_GRAPH_USED, live);
+    if (m->live != live && m->allocation)
+        account(m, live);
     m->live = live;
     bool gone = !m->refs && !live;
-    if (gone)
-        account(m, RT_GRAPH_RESERVED, false);
     pthread_mutex_unlock(&the.memory);
     settle(m, gone);
 }

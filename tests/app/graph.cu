@@ -255,6 +255,9 @@ static void memory()
     OK(cudaFree(p.dptr));
     unsigned long long used = 1;
     OK(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used));
+    CHECK(used == sizeof host);
+    OK(cudaDeviceGraphMemTrim(0));
+    OK(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used));
     CHECK(used == 0);
     OK(cudaGraphExecDestroy(x));
     OK(cudaGraphInstantiate(&y, g, cudaGraphInstantiateFlagAutoFreeOnLaunch));
@@ -263,7 +266,6 @@ static void memory()
     OK(cudaFree(p.dptr));
     OK(cudaGraphExecDestroy(y));
     OK(cudaGraphDestroy(g));
-    OK(cudaDeviceGraphMemTrim(0));
 
     cudaStream_t s;                            /* the same, captured */
     OK(cudaStreamCreate(&s));
