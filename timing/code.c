@@ -274,6 +274,8 @@ static bool describe(struct timing_code *c, uint32_t index, uint32_t base, const
         describe_one(op, in, config);
     memcpy(c->regs + *at, r.src, r.n_src * sizeof *r.src);
     memcpy(c->regs + *at + r.n_src, r.dst, r.n_dst * sizeof *r.dst);
+    if (in->op == PTX_OP_NANOSLEEP || (in->op == PTX_OP_MBARRIER && (ptx_insn_has(in, PTX_MOD_TRY_WAIT) || ptx_insn_has(in, PTX_MOD_TEST_WAIT))))
+        op->flags |= OP_PAUSE;
     *at += r.n_src + r.n_dst;
     return true;
 }

@@ -10,7 +10,7 @@
 
 enum unit_kind { UNIT_INT, UNIT_SP, UNIT_DP, UNIT_SFU, UNIT_TENSOR, UNIT_MEM, UNIT_NONE /* issues without a unit: branches, barriers */, UNIT_KINDS };
 
-enum op_flags { OP_MEMORY = 1, OP_BARRIER = 2, OP_FENCE = 4, OP_BRANCH = 8, OP_EXIT = 16, OP_CALL = 32, OP_LONG_SOURCE = 64 };
+enum op_flags { OP_MEMORY = 1, OP_BARRIER = 2, OP_FENCE = 4, OP_BRANCH = 8, OP_EXIT = 16, OP_CALL = 32, OP_PAUSE = 64 /* the warp looks again later: others must get their turn */ };
 
 enum { OP_GROUPS = PTX_GROUPS };
 /* A PTX instruction issues the machine instructions of its groups in turn. Those that access memory begin with the group of the load/store unit. */

@@ -309,6 +309,8 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
             results_at(w, op, write_back(s, s->now + op->latency + extra), 0);
         if (op->flags & OP_BRANCH)
             w->from = s->now + BRANCH_CYCLES;
+        if (op->flags & OP_PAUSE)
+            w->from = s->now + PAUSE_CYCLES;
         if (op->flags & OP_BARRIER)            /* also for the one that opens it */
             w->from = s->now + 1 + s->gpu->config.sm.barrier_latency;
         w->peeked = false;

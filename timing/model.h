@@ -27,6 +27,7 @@
 
 enum { MAX_WARPS = 64, MAX_SCHEDULERS = 8, NEVER_SOON = 512 };
 enum { BRANCH_CYCLES = 2, CONSTANT_CYCLES = 8 };                    /* issue to the next instruction of the warp when it may have branched */
+enum { PAUSE_CYCLES = 20 };                    /* the same after a look at an mbarrier or a sleep: greedy schedulers would starve who is waited for */
 #define NEVER UINT64_MAX
 /* A new last element, or NULL: no host memory. */
 #define vec_add(v) (vec_grow_((void **)&(v)->at, &(v)->cap, (v)->n, sizeof *(v)->at) ? &(v)->at[(v)->n++] : NULL)
