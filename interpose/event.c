@@ -1,5 +1,6 @@
 /* Events. */
 #include "interpose/api.h"
+#include "runtime/graph.h"
 
 enum status cu_event_create(CUevent *out, unsigned flags)
 {
@@ -28,7 +29,9 @@ enum status cu_event_record_with_flags(CUevent event, CUstream stream, unsigned 
         st = api_stream(stream, &s);
     if (st != ST_OK)
         return st;
-    return flags & ~(unsigned)EXTERNAL ? ST_INVALID_VALUE : rt_event_record(event, s);
+    if (flags & ~(unsigned)EXTERNAL)
+        return ST_INVALID_VALUE;
+    return flags & EXTERNAL ? rt_event_record_external(event, s) : rt_event_record(event, s);
 }
 
 enum status cu_event_record(CUevent event, CUstream stream) { return cu_event_record_with_flags(event, stream, 0); }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "interpose/api.h"
+#include "runtime/graph.h"
 
 enum status cu_stream_create_with_priority(CUstream *out, unsigned flags, int priority)
 {
@@ -46,7 +47,9 @@ enum status cu_stream_wait_event(CUstream stream, CUevent event, unsigned flags)
         st = api_check(event, RT_EVENT);
     if (st != ST_OK)
         return st;
-    return flags & ~(unsigned)EXTERNAL ? ST_INVALID_VALUE : rt_stream_wait_event(s, event);
+    if (flags & ~(unsigned)EXTERNAL)
+        return ST_INVALID_VALUE;
+    return flags & EXTERNAL ? rt_stream_wait_external(s, event) : rt_stream_wait_event(s, event);
 }
 
 /* ---- questions ---- */

@@ -99,6 +99,9 @@ enum status rt_capture_begin(struct rt_stream *s, enum rt_capture_mode mode, str
 enum status rt_capture_end(struct rt_stream *s, struct rt_graph **out);
 /* ST_STREAM_CAPTURE_IMPLICIT: the legacy stream, while a blocking stream of its context captures. deps are good until the stream's next operation. */
 enum status rt_capture_info(struct rt_stream *s, struct rt_capture_info *out);
+/* As rt_event_record and rt_stream_wait_event, but in a capture a node, so that events of other streams can be met when the graph runs. */
+enum status rt_event_record_external(struct rt_event *e, struct rt_stream *s);
+enum status rt_stream_wait_external(struct rt_stream *s, struct rt_event *e);
 enum status rt_capture_update(struct rt_stream *s, struct rt_node *const *deps, size_t n, bool replace);
 enum rt_capture_mode rt_capture_exchange(enum rt_capture_mode mode);   /* the calling thread's; answers the one before */
 

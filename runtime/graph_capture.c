@@ -259,6 +259,25 @@ bool capture_wait(struct rt_stream *s, struct rt_event *e, enum status *st)
     return taken;
 }
 
+static bool external(struct rt_stream *s, struct rt_event *e, enum rt_node_type type, enum status *st)
+{
+    struct rt_node_params p = {.type = type, .context = s->context};
+    p.u.event = e;
+    return capture_any() && capture_take(s, &p, NULL, st);
+}
+
+enum status rt_event_record_external(struct rt_event *e, struct rt_stream *s)
+{
+    enum status st;
+    return external(s, e, RT_NODE_RECORD, &st) ? st : rt_event_record(e, s);
+}
+
+enum status rt_stream_wait_external(struct rt_stream *s, struct rt_event *e)
+{
+    enum status st;
+    return external(s, e, RT_NODE_WAIT, &st) ? st : rt_stream_wait_event(s, e);
+}
+
 enum status capture_refuse_event(struct rt_event *e)
 {
     pthread_mutex_lock(&lock);

@@ -319,6 +319,16 @@ static void events()
     OK(cudaEventSynchronize(e));
     OK(cudaGraphExecDestroy(x));
     OK(cudaGraphDestroy(g));
+
+    OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));        /* external events are nodes, not forks */
+    OK(cudaStreamWaitEvent(s, e, cudaEventWaitExternal));
+    OK(cudaEventRecordWithFlags(e, s, cudaEventRecordExternal));
+    OK(cudaStreamEndCapture(s, &g));
+    size_t count = 0;
+    OK(cudaGraphGetNodes(g, NULL, &count));
+    CHECK(count == 2);
+    OK(cudaGraphDestroy(g));
+    OK(cudaEventQuery(e));
     OK(cudaEventDestroy(e));
     OK(cudaStreamDestroy(s));
     OK(cudaStreamDestroy(t));
