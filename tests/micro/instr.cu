@@ -31,9 +31,9 @@ enum { CHAIN = 256, THREADS = 1024 };
         }                                                                                                                      \
         }                                                                                                                      \
         asm volatile("" : "+" constraint(x), "+" constraint(y), "+" constraint(z), "+" constraint(w));                         \
+        long long end = now();                                                                                                 \
         if (threadIdx.x == 1000000)                                                                                            \
             *never = x;                                                                                                        \
-        long long end = now();                                                                                                 \
         span(&first, &last, begin, end);                                                       \
         __syncthreads();                                                                                                       \
         if (threadIdx.x == 0)                                                                                                  \
