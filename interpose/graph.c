@@ -1,9 +1,9 @@
 /* Graphs and their nodes. */
-#include <stdio.h>
 #include <string.h>
 
 #include "interpose/copy.h"
 #include "interpose/graph.h"
+#include "interpose/launch.h"
 
 enum status graph_check(CUgraph g) { return !rt_started() ? ST_NOT_INITIALIZED : rt_is(g, RT_GRAPH) ? ST_OK : ST_INVALID_VALUE; }
 
@@ -16,22 +16,6 @@ enum status node_check_handle(CUgraphNode n, enum rt_node_type type)
 }
 
 /* ---- parameters ---- */
-
-static enum status kernel_extra(struct rt_launch *l, void **extra)
-{
-    enum { END, BLOCK, BLOCK_BYTES };
-    for (; extra && (uintptr_t)*extra != END; extra += 2)
-        switch ((uintptr_t)*extra) {
-        case BLOCK: l->buffer = extra[1]; break;
-        case BLOCK_BYTES:
-            if (!extra[1])
-                return ST_INVALID_VALUE;
-            l->buffer_bytes = *(const size_t *)extra[1];
-            break;
-        default: return ST_INVALID_VALUE;
-        }
-    return ST_OK;
-}
 
 enum status graph_kernel(const CUDA_KERNEL_NODE_PARAMS *p, CUfunction func, const void *handle, struct rt_node_params *out)
 {
@@ -47,7 +31,7 @@ enum status graph_kernel(const CUDA_KERNEL_NODE_PARAMS *p, CUfunction func, cons
     memcpy(l->block, p->block, sizeof l->block);
     l->dynamic_shared_bytes = p->shared_bytes;
     l->params = (void *const *)p->params;
-    return kernel_extra(l, p->extra);
+    return api_parameter_block(l, p->extra);
 }
 
 static enum status kernel_v1(const CUDA_KERNEL_NODE_PARAMS *p, struct rt_node_params *out) { return p ? graph_kernel(p, p->func, NULL, out) : ST_INVALID_VALUE; }

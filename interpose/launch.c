@@ -38,8 +38,7 @@ static enum status apply(struct rt_launch *to, const CUlaunchAttribute *attrs, u
     return ST_OK;
 }
 
-/* `extra`: a list of tagged pointers that ends with NULL: a parameter block and a pointer to its size. */
-static enum status parameter_block(struct rt_launch *to, void **extra)
+enum status api_parameter_block(struct rt_launch *to, void **extra)
 {
     enum { END, BLOCK, BLOCK_BYTES };
     for (; extra && (uintptr_t)*extra != END; extra += 2)
@@ -75,7 +74,7 @@ enum status api_launch(const struct launch *l)
     struct rt_event *after = NULL;
     st = apply(&to, l->attrs, l->n_attrs, &after);
     if (st == ST_OK)
-        st = parameter_block(&to, l->extra);
+        st = api_parameter_block(&to, l->extra);
     if (st != ST_OK)
         return st;
     if (l->shared_bytes > UINT32_MAX)

@@ -16,5 +16,7 @@ struct launch {
     bool cooperative;
 };
 enum status api_launch(const struct launch *l);
+/* Sets the parameter block of `to`. extra: a list of tagged pointers that ends with NULL: the block and a pointer to its size. */
+enum status api_parameter_block(struct rt_launch *to, void **extra) MUST_CHECK;
 
 #endif

@@ -317,7 +317,6 @@ enum status rt_node_set_attribute(struct rt_node *n, int id, const void *value)
     }
     if (!n->attributes && !(n->attributes = calloc(1, sizeof *n->attributes)))
         return ST_OUT_OF_MEMORY;
-    n->attributes->set |= 1u << id;
     memcpy(n->attributes->value[id], value, RT_NODE_ATTRIBUTE_BYTES);
     return ST_OK;
 }

@@ -18,7 +18,7 @@ void graph_memory_live(struct graph_memory *m, bool live);
 
 typedef VEC(struct rt_node *) node_list;
 
-struct node_attributes { uint32_t set; unsigned char value[RT_NODE_ATTRIBUTES][RT_NODE_ATTRIBUTE_BYTES]; };
+struct node_attributes { unsigned char value[RT_NODE_ATTRIBUTES][RT_NODE_ATTRIBUTE_BYTES]; };
 
 struct rt_node {
     struct object object;
