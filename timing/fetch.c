@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+enum { SEGMENT_PLACES = 1 << 23 };             /* of 256 bytes: the upper half of the window */
 enum { FETCH_BYTES = 16, BUFFER_INSNS = 2, FETCH_NOBODY = MAX_WARPS };
 #define CODE_SEGMENT (EMU_CODE_WINDOW + EMU_WINDOW_BYTES / 2)
 
@@ -19,7 +20,7 @@ void fetch_place(struct timing_code *c, const struct timing_config *config)
     uint64_t hash = 14695981039346656037u;
     for (const char *p = c->function->name; *p; p++)
         hash = (hash ^ (unsigned char)*p) * 1099511628211u;
-    c->base = CODE_SEGMENT + (hash >> 16) % (EMU_WINDOW_BYTES / 2 / 256) * 256;
+    c->base = CODE_SEGMENT + (hash >> 16) % SEGMENT_PLACES * 256;
     uint32_t at = 0;
     for (uint32_t i = 0; i < c->function->n_insns; i++) {
         c->ops[i].place = at;
