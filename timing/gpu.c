@@ -251,7 +251,8 @@ static bool give_stopped(struct timing_gpu *g)
     for (uint32_t i = 0; i < g->n_sms; i++)
         if (g->sms[i].wants_cta)
             g->stopped[n++] = &g->sms[i];
-    qsort(g->stopped, n, sizeof *g->stopped, by_stop);
+    if (n > 1)
+        qsort(g->stopped, n, sizeof *g->stopped, by_stop);
     for (uint32_t i = 0; i < n; i++) {
         struct sm *s = g->stopped[i];
         s->wants_cta = false;
@@ -324,7 +325,8 @@ static void replies_to_sms(struct timing_gpu *g)
 {
     for (uint32_t i = 0; i < g->n_sms; i++) {
         struct sm *s = &g->sms[i];
-        memmove(s->inbox.at, s->inbox.at + s->inbox_at, (s->inbox.n - s->inbox_at) * sizeof *s->inbox.at);
+        if (s->inbox_at)
+            memmove(s->inbox.at, s->inbox.at + s->inbox_at, (s->inbox.n - s->inbox_at) * sizeof *s->inbox.at);
         s->inbox.n -= s->inbox_at;
         s->inbox_at = 0;
     }
@@ -346,7 +348,8 @@ static void replies_to_sms(struct timing_gpu *g)
         }
     }
     for (uint32_t i = 0; i < g->n_sms; i++)
-        qsort(g->sms[i].inbox.at, g->sms[i].inbox.n, sizeof *g->sms[i].inbox.at, by_arrival);
+        if (g->sms[i].inbox.n > 1)
+            qsort(g->sms[i].inbox.at, g->sms[i].inbox.n, sizeof *g->sms[i].inbox.at, by_arrival);
 }
 
 static void sort_arrivals(struct timing_gpu *g)
@@ -354,10 +357,12 @@ static void sort_arrivals(struct timing_gpu *g)
     for (uint32_t i = 0; i < g->n_channels; i++)
         for (uint32_t k = 0; k < g->config.mem.slices; k++) {
             struct slice *l = &g->channels[i].slices[k];
-            memmove(l->arrivals.at, l->arrivals.at + l->arrivals_at, (l->arrivals.n - l->arrivals_at) * sizeof *l->arrivals.at);
+            if (l->arrivals_at)
+                memmove(l->arrivals.at, l->arrivals.at + l->arrivals_at, (l->arrivals.n - l->arrivals_at) * sizeof *l->arrivals.at);
             l->arrivals.n -= l->arrivals_at;
             l->arrivals_at = 0;
-            qsort(l->arrivals.at, l->arrivals.n, sizeof *l->arrivals.at, by_time);
+            if (l->arrivals.n > 1)
+                qsort(l->arrivals.at, l->arrivals.n, sizeof *l->arrivals.at, by_time);
         }
 }
 
