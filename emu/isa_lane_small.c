@@ -81,7 +81,7 @@ static uint32_t small_random(float x, uint32_t bits, uint64_t imm) {
 
 static double small_decode(uint32_t a, uint64_t imm) {
     const struct format f = format_of(imm);
-    const int bias = (1 << (f.exponent - 1)) - 1;
+    const int bias = (1 << f.exponent >> 1) - 1;
     const uint32_t v = a >> (imm >> 32 & 31), code = v & ((1u << (f.fraction + f.exponent)) - 1);
     const bool negative = v >> (f.fraction + f.exponent) & 1;
     const int exponent = (int)(code >> f.fraction);
