@@ -41,7 +41,7 @@ static inline uint32_t add_random(uint64_t significand, int drop, uint64_t imm, 
 static inline uint32_t small_code(double x, uint64_t imm, uint32_t random) {
     const struct format f = format_of(imm);
     const unsigned mode = imm >> 20 & 15, shift = (unsigned)(imm >> 32) & 31;
-    const int bias = (1 << f.exponent >> 1) - 1;
+    const int bias = (1 << (f.exponent - 1)) - 1;
     if (imm & SMALL_SAT) x = x > 0.0 ? x < 1.0 ? x : 1.0 : 0.0;
     if (x != x) return format_nan(f) << shift;
     if (imm & SMALL_RELU && !(x > 0.0)) return 0;
@@ -81,7 +81,7 @@ static uint32_t small_random(float x, uint32_t bits, uint64_t imm) {
 
 static double small_decode(uint32_t a, uint64_t imm) {
     const struct format f = format_of(imm);
-    const int bias = (1 << f.exponent >> 1) - 1;
+    const int bias = (1 << (f.exponent - 1)) - 1;
     const uint32_t v = a >> (imm >> 32 & 31), code = v & ((1u << (f.fraction + f.exponent)) - 1);
     const bool negative = v >> (f.fraction + f.exponent) & 1;
     const int exponent = (int)(code >> f.fraction);

@@ -136,7 +136,7 @@ static void check_row(enum lane_id id, uint64_t imm, int level)
 /* Rows that read a format or a width out of imm get those that decoding makes. */
 static bool suits(enum lane_id id, uint64_t imm)
 {
-    if (id == LANE_small16_f64 || id == LANE_small32_f64 || id == LANE_small_f32) return (imm >> 8 & 255) >= 2;
+    if (id == LANE_small16_f64 || id == LANE_small32_f64 || id == LANE_small_random || id == LANE_small_f32) return (imm >> 8 & 255) >= 2;
     return id != LANE_cvt_pack || ((imm & 31) >= 2 && (imm & 31) <= 16);
 }
 
