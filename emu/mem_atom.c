@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emu/cluster.h"
+#include "emu/half.h"
 #include "emu/mem.h"
 #include "emu/mem_atom.h"
 
@@ -39,30 +40,6 @@ static uint32_t add_f32_flush(uint32_t a, uint32_t b, uint32_t unused)
     return flush(bits_of(f32_of(flush(a)) + f32_of(flush(b))));
 }
 
-static float f16_value(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, e = h >> 10 & 31, m = h & 0x3ffu;
-    if (e == 31)
-        return f32_of(sign | 0x7f800000u | m << 13);
-    if (e)
-        return f32_of(sign | (e + 112) << 23 | m << 13);
-    float f = (float)m * 0x1p-24f;
-    return sign ? -f : f;
-}
-
-/* Round to nearest even; NaN becomes the canonical one. */
-static uint16_t f16_bits(float f)
-{
-    uint32_t b = bits_of(f), sign = b >> 16 & 0x8000u, a = b & 0x7fffffffu;
-    if (a > 0x7f800000u)
-        return 0x7fff;
-    if (a >= 0x477ff000u)
-        return (uint16_t)(sign | 0x7c00u);     /* 65520 and above round to infinity */
-    if (a < 0x38800000u)                       /* below 2^-14: adding 0.5 puts the last bit of a subnormal in the last bit of the sum */
-        return (uint16_t)(sign | (bits_of(f32_of(a) + 0.5f) - 0x3f000000u));
-    return (uint16_t)(sign | (a + 0xfffu + (a >> 13 & 1) - 0x38000000u) >> 13);
-}
-
 static float bf16_value(uint16_t h) { return f32_of((uint32_t)h << 16); }
 
 static uint16_t bf16_bits(float f)
@@ -72,7 +49,7 @@ static uint16_t bf16_bits(float f)
 }
 
 /* Rounding the f32 sum again is harmless: 24 bits are at least twice a half's 11, plus 2. */
-static uint16_t add_f16(uint16_t a, uint16_t b) { return f16_bits(f16_value(a) + f16_value(b)); }
+static uint16_t add_f16(uint16_t a, uint16_t b) { return half_code(half_value(a) + half_value(b)); }
 static uint16_t add_bf16(uint16_t a, uint16_t b) { return bf16_bits(bf16_value(a) + bf16_value(b)); }
 
 /* The operand that is no NaN; -0 is less than +0. */
@@ -83,8 +60,8 @@ static uint16_t pick(uint16_t a, float x, uint16_t b, float y, bool min)
         return x == x ? a : y == y ? b : 0x7fff;
     return less(x, y) == min ? a : b;
 }
-static uint16_t min_f16(uint16_t a, uint16_t b) { return pick(a, f16_value(a), b, f16_value(b), true); }
-static uint16_t max_f16(uint16_t a, uint16_t b) { return pick(a, f16_value(a), b, f16_value(b), false); }
+static uint16_t min_f16(uint16_t a, uint16_t b) { return pick(a, half_value(a), b, half_value(b), true); }
+static uint16_t max_f16(uint16_t a, uint16_t b) { return pick(a, half_value(a), b, half_value(b), false); }
 static uint16_t min_bf16(uint16_t a, uint16_t b) { return pick(a, bf16_value(a), b, bf16_value(b), true); }
 static uint16_t max_bf16(uint16_t a, uint16_t b) { return pick(a, bf16_value(a), b, bf16_value(b), false); }
 

@@ -1,6 +1,7 @@
 /* tex, tld4, txq, suq: records to sampling and back. */
 #include <string.h>
 
+#include "emu/half.h"
 #include "emu/space.h"
 #include "emu/tex.h"
 #include "ptx/sampler.h"
@@ -171,7 +172,7 @@ static inline void put(const struct tex_op *op, struct warp *w, uint32_t lane, c
         return;
     }
     for (unsigned i = 0; i < 4; i++)
-        h[i] = t->filters ? texel_half(texel_float(v[i])) : (uint16_t)v[i];
+        h[i] = t->filters ? half_code(texel_float(v[i])) : (uint16_t)v[i];
     for (unsigned i = 0; i < 4 && op->result == TEX_HALVES; i++)
         ((uint16_t *)row(w, op->d[i]))[lane] = h[i];
     for (unsigned i = 0; i < 2 && op->result == TEX_HALF_PAIRS; i++)

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "emu/half.h"
 #include "emu/texel.h"
 
 const struct emu_texel_facts emu_texel_facts[EMU_TEXELS] = {
@@ -17,29 +18,6 @@ unsigned emu_texel_bytes(enum emu_texel t, unsigned channels)
 }
 
 /* ---- numbers ---- */
-
-float texel_of_half(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, e = h >> 10 & 31, m = h & 0x3ffu;
-    if (e == 31)
-        return texel_float(sign | 0x7f800000u | m << 13);
-    if (e)
-        return texel_float(sign | (e + 112) << 23 | m << 13);
-    float f = (float)m * 0x1p-24f;
-    return sign ? -f : f;
-}
-
-uint16_t texel_half(float f)
-{
-    uint32_t b = texel_bits(f), sign = b >> 16 & 0x8000u, a = b & 0x7fffffffu;
-    if (a > 0x7f800000u)
-        return 0x7fff;
-    if (a >= 0x477ff000u)
-        return (uint16_t)(sign | 0x7c00u);     /* 65520 and above round to infinity */
-    if (a < 0x38800000u)                       /* below 2^-14: adding 0.5 puts the last bit of a subnormal in the last bit of the sum */
-        return (uint16_t)(sign | (texel_bits(texel_float(a) + 0.5f) - 0x3f000000u));
-    return (uint16_t)(sign | (a + 0xfffu + (a >> 13 & 1) - 0x38000000u) >> 13);
-}
 
 static float signed_unit(int v, int top) { return v < -top ? -1.0f : (float)v / (float)top; }      /* the lowest integer is -1 too */
 
@@ -81,7 +59,7 @@ LOAD(U32, uint32_t, v, 1)
 LOAD(S8, int8_t, (uint32_t)(int32_t)v, 1)
 LOAD(S16, int16_t, (uint32_t)(int32_t)v, 1)
 LOAD(S32, uint32_t, v, 1)
-LOAD(F16, uint16_t, texel_bits(texel_of_half(v)), ONE_FLOAT)
+LOAD(F16, uint16_t, texel_bits(half_value(v)), ONE_FLOAT)
 LOAD(F32, uint32_t, v, ONE_FLOAT)
 LOAD(UN8, uint8_t, texel_bits((float)v / 255.0f), ONE_FLOAT)
 LOAD(UN16, uint16_t, texel_bits((float)v / 65535.0f), ONE_FLOAT)
@@ -126,7 +104,7 @@ static uint32_t channel_of(enum emu_texel t, uint32_t v, unsigned bits)
     case EMU_CLASS_SNORM: return unit_of(texel_float(v), -1.0f, (float)top);
     case EMU_CLASS_FLOAT: break;
     }
-    return bits == 16 ? texel_half(texel_float(v)) : v;
+    return bits == 16 ? half_code(texel_float(v)) : v;
 }
 
 void texel_store(enum emu_texel t, unsigned channels, char *p, const uint32_t *in, unsigned n)

@@ -16,8 +16,6 @@ void texel_store(enum emu_texel t, unsigned channels, char *p, const uint32_t *i
 
 static inline float texel_float(uint32_t bits) { float f; __builtin_memcpy(&f, &bits, 4); return f; }
 static inline uint32_t texel_bits(float f) { uint32_t b; __builtin_memcpy(&b, &f, 4); return b; }
-uint16_t texel_half(float f);                  /* round to nearest even */
-float texel_of_half(uint16_t h);
 float texel_of_srgb(unsigned v);               /* 0 to 255 */
 
 #endif

@@ -297,13 +297,6 @@ static bool fails(struct slice *l, const struct request *r, enum timing_fail why
     return false;
 }
 
-static enum timing_outcome outcome_of(enum cache_result r)
-{
-    static const enum timing_outcome outcomes[] = {[CACHE_HIT] = TIMING_HIT, [CACHE_HIT_RESERVED] = TIMING_HIT_RESERVED, [CACHE_MISS] = TIMING_MISS,
-                                                   [CACHE_SECTOR_MISS] = TIMING_SECTOR_MISS, [CACHE_RESERVATION_FAIL] = TIMING_RESERVATION_FAIL};
-    return outcomes[r];
-}
-
 static bool reads(const struct request *r) { return r->kind == REQUEST_READ || r->kind == REQUEST_STRONG_READ || r->kind == REQUEST_ATOMIC; }
 
 /* Waiters are groups; the request itself is found again in the group. */

@@ -24,6 +24,13 @@ struct cache_spec cache_spec_of(const struct timing_cache *c)
                                .alloc = c->allocate == TIMING_ON_MISS ? CACHE_ON_MISS : CACHE_ON_FILL, .write_alloc = allocs[c->write_allocate]};
 }
 
+enum timing_outcome outcome_of(enum cache_result r)
+{
+    static const enum timing_outcome outcomes[] = {[CACHE_HIT] = TIMING_HIT, [CACHE_HIT_RESERVED] = TIMING_HIT_RESERVED, [CACHE_MISS] = TIMING_MISS,
+                                                   [CACHE_SECTOR_MISS] = TIMING_SECTOR_MISS, [CACHE_RESERVATION_FAIL] = TIMING_RESERVATION_FAIL};
+    return outcomes[r];
+}
+
 static uint64_t hz(double mhz) { return (uint64_t)llround(mhz * 1e6); }
 
 static uint64_t window_of(const struct timing_config *c)

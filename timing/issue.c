@@ -258,7 +258,7 @@ static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, 
     else
         w->loads++;
     w->strong += is_store && index >= 0;
-    lsu_push(s, slot, op, e, index, id);
+    lsu_push(s, slot, e, index, id);
 }
 
 /* After an instruction by which other warps may go on. */

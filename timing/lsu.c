@@ -113,9 +113,8 @@ void lsu_count(struct sm *s, const struct emu_event *e)
     }
 }
 
-void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struct emu_event *e, int32_t pending, uint32_t load)
+void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pending, uint32_t load)
 {
-    (void)op;
     const struct timing_config *c = &s->gpu->config;
     struct mem_op *m = &s->queue[(s->queue_at + s->queue_n++) % LSU_DEPTH];
     enum request_kind kind = kind_of(e);
@@ -217,13 +216,6 @@ static bool fails(struct sm *s, const struct mem_op *m, enum timing_fail why)
     s->stats.l1d.fail[type_of(m)][why]++;
     s->stats.memory_stall++;
     return false;
-}
-
-static enum timing_outcome outcome_of(enum cache_result r)
-{
-    static const enum timing_outcome outcomes[] = {[CACHE_HIT] = TIMING_HIT, [CACHE_HIT_RESERVED] = TIMING_HIT_RESERVED, [CACHE_MISS] = TIMING_MISS,
-                                                   [CACHE_SECTOR_MISS] = TIMING_SECTOR_MISS, [CACHE_RESERVATION_FAIL] = TIMING_RESERVATION_FAIL};
-    return outcomes[r];
 }
 
 static struct request request_of(const struct mem_op *m, const struct access *a, uint32_t tag)

@@ -34,6 +34,7 @@ enum { PAUSE_CYCLES = 20 };                    /* the same after a look at an mb
 
 /* gpu.c */
 struct cache_spec cache_spec_of(const struct timing_cache *c);
+enum timing_outcome outcome_of(enum cache_result r);    /* as statistics count it */
 
 /* ---- messages --------------------------------------------------------------------------------------------------------------------- */
 
@@ -235,7 +236,7 @@ void lsu_destroy(struct sm *s);
 bool lsu_room(const struct sm *s);
 void lsu_wake_waiters(struct sm *s);           /* there is room again */
 /* Takes the access that emu just described. strong: pending is an index of s->pending. */
-void lsu_push(struct sm *s, uint32_t slot, const struct op_info *op, const struct emu_event *e, int32_t pending, uint32_t load);
+void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pending, uint32_t load);
 void lsu_cycle(struct sm *s);
 uint64_t lsu_next(const struct sm *s);         /* cycle at which it has something to do; NEVER: nothing */
 void lsu_reply(struct sm *s, const struct reply *r);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/half.h"
 #include "emu/tex.h"
 
 static float channel(enum emu_texel t, const unsigned char *block, unsigned x, unsigned y, unsigned c)
@@ -77,18 +78,18 @@ END_TEST
 START_TEST(halves)
 {
     for (uint32_t h = 0; h < 65536; h++) {
-        float f = texel_of_half((uint16_t)h);
+        float f = half_value((uint16_t)h);
         if (isnan(f))
-            ck_assert_uint_eq(texel_half(f), 0x7fff);
+            ck_assert_uint_eq(half_code(f), 0x7fff);
         else
-            ck_assert_uint_eq(texel_half(f), h);
+            ck_assert_uint_eq(half_code(f), h);
     }
-    ck_assert_uint_eq(texel_half(65519.0f), 0x7bff);
-    ck_assert_uint_eq(texel_half(65520.0f), 0x7c00);
-    ck_assert_uint_eq(texel_half(1 + 0x1p-11f), 0x3c00);           /* a tie goes to the even one */
-    ck_assert_uint_eq(texel_half(1 + 3 * 0x1p-11f), 0x3c02);
-    ck_assert_uint_eq(texel_half(0x1p-25f), 0);
-    ck_assert_uint_eq(texel_half(0x1.8p-25f), 1);
+    ck_assert_uint_eq(half_code(65519.0f), 0x7bff);
+    ck_assert_uint_eq(half_code(65520.0f), 0x7c00);
+    ck_assert_uint_eq(half_code(1 + 0x1p-11f), 0x3c00);           /* a tie goes to the even one */
+    ck_assert_uint_eq(half_code(1 + 3 * 0x1p-11f), 0x3c02);
+    ck_assert_uint_eq(half_code(0x1p-25f), 0);
+    ck_assert_uint_eq(half_code(0x1.8p-25f), 1);
 }
 END_TEST
 
