@@ -11,6 +11,7 @@
 #include "interpose/args.h"
 #include "runtime/base/error.h"
 #include "runtime/runtime.h"
+#include "runtime/share.h"
 
 #define CU(name, suffix, since, variant, handler, params) enum status handler(PARAMS params);
 #define CUDA(symbol, variant, context, handler, params) enum status handler(PARAMS params);

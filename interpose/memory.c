@@ -203,7 +203,9 @@ static uint64_t pointer_value(int attribute, uint64_t ptr, const struct rt_memor
     case P_MAPPED: return 1;
     case P_ACCESS_FLAGS: return READ_WRITE;
     case P_POOL: return (uintptr_t)m->pool;
-    default: return 0;                         /* what other processes and other hardware could do with it: nothing */
+    case P_IPC_CAPABLE: return m->kind == RT_MEMORY_DEVICE;
+    case P_HANDLE_TYPES: return m->kind == RT_MEMORY_ASYNC && m->pool && rt_pool_is_shared(m->pool);
+    default: return 0;                         /* what other hardware could do with it: nothing */
     }
 }
 

@@ -3,6 +3,8 @@
 
 #include "interpose/api.h"
 
+enum { HANDLE_POSIX_FD = 1 };                   /* CUmemAllocationHandleType */
+
 /* ---- stream-ordered allocation ---- */
 
 static enum status alloc(CUdeviceptr *out, size_t bytes, struct rt_pool *pool, CUstream stream)
@@ -50,10 +52,12 @@ enum status cu_mem_pool_create(CUmemoryPool *pool, const CUmemPoolProps *pool_pr
         return ST_NOT_INITIALIZED;
     if (!pool || !pool_props || pool_props->alloc_type != PINNED)
         return ST_INVALID_VALUE;
-    if (pool_props->handle_types || pool_props->location.type != LOCATION_DEVICE)
-        return ST_NOT_SUPPORTED;               /* sharing with other processes; pools of host memory */
+    if (pool_props->handle_types & ~HANDLE_POSIX_FD || pool_props->location.type != LOCATION_DEVICE)
+        return ST_NOT_SUPPORTED;               /* other systems' handles; pools of host memory */
     enum status st = api_device(pool_props->location.id);
-    return st == ST_OK ? rt_pool_create(pool, pool_props->location.id, pool_props->max_bytes) : st;
+    if (st != ST_OK)
+        return st;
+    return (pool_props->handle_types ? rt_pool_create_shared : rt_pool_create)(pool, pool_props->location.id, pool_props->max_bytes);
 }
 
 enum status cu_mem_pool_destroy(CUmemoryPool pool)
@@ -181,12 +185,14 @@ enum status cu_mem_create(CUmemGenericAllocationHandle *handle, size_t size, con
         return ST_NOT_INITIALIZED;
     if (!handle || !prop || !size || size % RT_GRANULARITY || flags || prop->type != PINNED)
         return ST_INVALID_VALUE;
-    if (prop->handle_types || prop->location.type != LOCATION_DEVICE)
+    if (prop->handle_types & ~HANDLE_POSIX_FD || prop->location.type != LOCATION_DEVICE)
         return ST_NOT_SUPPORTED;
     enum status st = api_device(prop->location.id);
     struct rt_mapping *m;
     if (st == ST_OK)
         st = rt_physical_create(&m, prop->location.id, size);
+    if (st == ST_OK && prop->handle_types)
+        rt_physical_share(m);
     if (st == ST_OK)
         *handle = (uintptr_t)m;
     return st;
@@ -247,6 +253,7 @@ enum status cu_mem_get_allocation_properties(CUmemAllocationProp *prop, CUmemGen
         return st == ST_INVALID_HANDLE ? ST_INVALID_VALUE : st;
     if (!prop)
         return ST_INVALID_VALUE;
-    *prop = (CUmemAllocationProp){.type = PINNED, .location = {LOCATION_DEVICE, rt_physical_device(mapping_of(handle))}};
+    *prop = (CUmemAllocationProp){.type = PINNED, .handle_types = rt_physical_is_shared(mapping_of(handle)) ? HANDLE_POSIX_FD : 0,
+                                  .location = {LOCATION_DEVICE, rt_physical_device(mapping_of(handle))}};
     return ST_OK;
 }

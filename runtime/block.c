@@ -16,7 +16,8 @@ enum { SMALL_MIN_SHIFT = 9, SMALL_MAX_SHIFT = 19, SMALL_CLASSES = SMALL_MAX_SHIF
 #define HUGE_FROM (1 * UNIT)                   /* ask for huge pages from here: waste stays below an eighth */
 
 struct small_class { VEC(uint64_t) used_before; uint64_t fresh, fresh_end; };
-static struct small_class small[SMALL_CLASSES];
+static struct small_class small[2][SMALL_CLASSES];      /* by enum block_side */
+
 
 struct extent { uint64_t at, bytes; };
 static VEC(struct extent) freed;               /* of large blocks: sorted by address, never touching each other */
@@ -57,7 +58,7 @@ static uint64_t large_get(uint64_t bytes)
     if (!at)
         at = frontier_take(bytes);
     if (at && !commit(at, bytes)) {
-        block_put(at, bytes);
+        block_put(at, BLOCK_DEVICE, bytes);
         at = 0;
     }
     return at;
@@ -65,6 +66,7 @@ static uint64_t large_get(uint64_t bytes)
 
 static void large_put(uint64_t at, uint64_t bytes)
 {
+    share_forget(at, bytes);
     mmap((void *)(uintptr_t)at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     size_t i = 0;
     while (i < freed.n && freed.at[i].at < at)
@@ -86,9 +88,9 @@ static void large_put(uint64_t at, uint64_t bytes)
     }
 }
 
-static uint64_t small_get(unsigned class)
+static uint64_t small_get(unsigned class, enum block_side side)
 {
-    struct small_class *c = &small[class];
+    struct small_class *c = &small[side][class];
     uint64_t bytes = 1ull << (class + SMALL_MIN_SHIFT);
     if (c->used_before.n) {
         uint64_t at = c->used_before.at[--c->used_before.n];
@@ -107,7 +109,7 @@ static uint64_t small_get(unsigned class)
     return at;
 }
 
-uint64_t block_get(uint64_t bytes, uint64_t *got_bytes)
+uint64_t block_get(uint64_t bytes, enum block_side side, uint64_t *got_bytes)
 {
     if (bytes > RANGE_END - EMU_HEAP)
         return 0;
@@ -119,10 +121,10 @@ uint64_t block_get(uint64_t bytes, uint64_t *got_bytes)
     while ((1ull << (class + SMALL_MIN_SHIFT)) < bytes)
         class++;
     *got_bytes = 1ull << (class + SMALL_MIN_SHIFT);
-    return small_get(class);
+    return small_get(class, side);
 }
 
-void block_put(uint64_t block, uint64_t block_bytes)
+void block_put(uint64_t block, enum block_side side, uint64_t block_bytes)
 {
     if (block_bytes > 1ull << SMALL_MAX_SHIFT) {
         large_put(block, block_bytes);
@@ -131,5 +133,5 @@ void block_put(uint64_t block, uint64_t block_bytes)
     unsigned class = 0;
     while ((1ull << (class + SMALL_MIN_SHIFT)) < block_bytes)
         class++;
-    (void)vec_push(&small[class].used_before, block);
+    (void)vec_push(&small[side][class].used_before, block);
 }

@@ -1,6 +1,7 @@
 /* Copies and fills. Device memory is host memory, so the calling thread can do them itself when the stream has nothing before them. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/graph.h"
 #include "runtime/internal.h"
@@ -13,6 +14,39 @@ void copy_run(const struct rt_copy *c)
         for (uint64_t y = 0; y < c->height; y++)
             memmove((void *)(uintptr_t)(c->dst + z * c->dst_slice + y * c->dst_pitch), (const void *)(uintptr_t)(c->src + z * c->src_slice + y * c->src_pitch), c->width);
 }
+
+/* Copies and fills that threads do by themselves, outside every lock. */
+static atomic_int own_copies;
+static atomic_bool held;
+
+static void own_begin(void)
+{
+    atomic_fetch_add(&own_copies, 1);
+    while (atomic_load(&held)) {
+        atomic_fetch_sub(&own_copies, 1);
+        pthread_mutex_lock(&the.lock);         /* whoever holds copies has it */
+        pthread_mutex_unlock(&the.lock);
+        atomic_fetch_add(&own_copies, 1);
+    }
+}
+
+static void own_end(void) { atomic_fetch_sub(&own_copies, 1); }
+
+static void own_copy(const struct rt_copy *c)
+{
+    own_begin();
+    copy_run(c);
+    own_end();
+}
+
+void copies_hold(void)
+{
+    atomic_store(&held, true);
+    while (atomic_load(&own_copies))           /* as long as a copy takes */
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+
+void copies_let(void) { atomic_store(&held, false); }
 
 static void fill(void *at, uint32_t value, uint32_t elem_bytes, uint64_t width)
 {
@@ -64,7 +98,7 @@ static enum status wait_then_copy(struct rt_stream *s, const struct rt_copy *cop
     context_flush(s->context);
     enum status st = context_status(s->context);
     if (st == ST_OK)
-        copy_run(copy);
+        own_copy(copy);
     return st;
 }
 
@@ -106,7 +140,7 @@ static enum status copy_async(struct rt_stream *s, const struct rt_copy *copy, b
     }
     pthread_mutex_unlock(&the.lock);
     if (now)
-        copy_run(copy);
+        own_copy(copy);
     return st;
 }
 
@@ -206,7 +240,10 @@ enum status rt_memset(struct rt_stream *s, uint64_t dst, uint64_t pitch, uint32_
         context_flush(s->context);
         st = context_status(s->context);
     }
-    if (now && st == ST_OK)
+    if (now && st == ST_OK) {
+        own_begin();
         set_run(&set);
+        own_end();
+    }
     return st;
 }

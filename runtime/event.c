@@ -1,4 +1,6 @@
 /* Events: a place in a stream. An event is done when its stream has passed the number of its newest record. */
+#include <time.h>
+
 #include "runtime/internal.h"
 
 enum status rt_event_create(struct rt_event **out, struct rt_context *c, uint32_t flags)
@@ -25,6 +27,8 @@ enum status rt_event_create(struct rt_event **out, struct rt_context *c, uint32_
 static void event_drop(struct rt_event *e)
 {
     capture_forget_event(e);
+    if (e->share)
+        event_share_drop(e);
     if (e->next)
         e->next->prev = e->prev;
     if (e->prev)
@@ -61,8 +65,11 @@ struct rt_context *rt_event_context(const struct rt_event *e) { return e->contex
 
 void record_happened(struct rt_event *e, uint64_t seq)
 {
-    if (e->seq == seq)
-        e->time_ns = device_now_ns(e->context->device);
+    if (e->seq != seq)
+        return;
+    e->time_ns = device_now_ns(e->context->device);
+    if (e->share)
+        event_share_happened(e);
 }
 
 enum status rt_event_record(struct rt_event *e, struct rt_stream *s)
@@ -75,6 +82,8 @@ enum status rt_event_record(struct rt_event *e, struct rt_stream *s)
     if ((capture_any() || e->captured) && capture_record(e, s, &st))
         return st;
     pthread_mutex_lock(&the.lock);
+    if (e->share)
+        event_share_recorded(e);
     if (stream_idle(s)) {
         e->stream = s;
         e->seq = seq_next();
@@ -95,7 +104,22 @@ enum status rt_event_record(struct rt_event *e, struct rt_stream *s)
     return st;
 }
 
-static bool done(const struct rt_event *e) { return !e->stream || fifo_clear(e->stream, e->seq); }
+static bool done(const struct rt_event *e)
+{
+    uint64_t seq;
+    if (e->share && event_share_foreign(e, &seq))
+        return false;
+    return !e->stream || fifo_clear(e->stream, e->seq);
+}
+
+/* Nobody tells what other processes do. Without the.lock. */
+static void foreign_wait(const struct rt_event *e)
+{
+    enum { POLL_NS = 50000 };
+    uint64_t seq;
+    while (event_share_foreign(e, &seq))
+        nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+}
 
 /* Of questions about it. */
 static enum status refuse(struct rt_event *e)
@@ -125,8 +149,10 @@ enum status rt_event_synchronize(struct rt_event *e)
     enum status st = refuse(e);
     if (st != ST_OK)
         return st;
+    if (e->share)
+        foreign_wait(e);
     pthread_mutex_lock(&the.lock);
-    if (!done(e))
+    if (e->stream && !fifo_clear(e->stream, e->seq))
         fifo_wait(e->stream, e->seq);
     pthread_mutex_unlock(&the.lock);
     context_flush(e->context);

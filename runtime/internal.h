@@ -117,21 +117,44 @@ struct allocation {                                     /* one per range in the 
     struct rt_pool *pool;
     struct graph_memory *graph;                         /* of a graph's alloc node; NULL: not */
     bool sync_memops, freeing;                          /* freeing: rt_free_async was called */
+    uint32_t opens;                                     /* of another process's memory: how often it was opened; 0: our own */
+    uint64_t file_at;                                   /* in the file that shares it: of a pool's, or of another process's; 0: in none */
+    uint64_t file_id;                                   /* of another process's */
 };
 
 /* Address blocks inside the emulator's range. Zeroed, committed when touched. Under the.memory. */
-uint64_t block_get(uint64_t bytes, uint64_t *got_bytes);    /* 0: address space exhausted. 512-byte aligned; from 2 MiB on 2 MiB aligned */
-void block_put(uint64_t block, uint64_t block_bytes);
+enum block_side { BLOCK_DEVICE, BLOCK_HOST };              /* what the host writes at any time shares no 2 MiB with what only the device writes: share.c */
+uint64_t block_get(uint64_t bytes, enum block_side side, uint64_t *got_bytes);    /* 0: address space exhausted. 512-byte aligned; from 2 MiB on 2 MiB aligned */
+void block_put(uint64_t block, enum block_side side, uint64_t block_bytes);
 
 struct allocation_request {
     struct rt_context *context; struct device *device; enum rt_memory_kind kind;
     uint64_t bytes; uint32_t flags; struct rt_pool *pool;
     const char *what;                                   /* for reports: "cudaMalloc"; NULL: from kind */
+    uint64_t block, block_bytes, base;                  /* memory that is there already: of a block whose owner the record becomes. 0: make it */
+    bool imported;                                      /* another process's: charged to nobody here */
 };
 enum status allocation_make(struct allocation **out, const struct allocation_request *r, struct error *err) MUST_CHECK;
 void allocation_drop(struct allocation *a);             /* no waiting */
 struct allocation *allocation_at(uint64_t base);        /* that starts there; takes the.memory */
+struct allocation *allocation_first(void);              /* of all, through next; under the.memory */
 void pool_account_free(struct allocation *a);           /* under the.memory */
+
+/* Memory that other processes can map (share.c): a file without a name. Its first page says what it is, its data begins at SHARE_DATA. */
+enum share_kind { SHARE_MEMORY = 1, SHARE_PHYSICAL, SHARE_POOL, SHARE_EVENT };
+struct share_header { uint64_t magic, bytes; uint32_t kind, device; };      /* device: its number in the machine */
+enum { SHARE_DATA = RT_GRANULARITY, SHARE_EVENT_AT = 64 };
+int share_create(enum share_kind kind, const struct device *d, uint64_t bytes);     /* a file descriptor; -1: no memory */
+bool share_read(int fd, enum share_kind kind, struct share_header *out);
+struct device *share_device(const struct share_header *h);          /* ours with that number; NULL: none is visible */
+bool share_map(uint64_t at, uint64_t bytes, int fd, uint64_t offset);       /* over what is at `at` */
+void share_forget(uint64_t at, uint64_t bytes);         /* the block goes; under the.memory */
+struct rt_share;
+void share_ticket(struct rt_share *out, enum share_kind kind, int fd, uint64_t offset, uint64_t bytes);      /* a handle for a place in the file */
+enum status share_open(const struct rt_share *handle, enum share_kind kind, int *fd) MUST_CHECK;             /* ST_INVALID_HANDLE */
+bool share_is_own(const struct rt_share *handle);       /* of this process */
+struct share_place { uint64_t offset, bytes; };
+bool share_place(const struct rt_share *handle, enum share_kind kind, int fd, struct share_place *out);       /* a place in that very file, inside of it */
 
 enum place { PLACE_BAD, PLACE_PAGEABLE, PLACE_HOST, PLACE_DEVICE };
 enum place memory_place(uint64_t address, uint64_t bytes);  /* BAD: inside our range but not inside an allocation */
@@ -192,6 +215,9 @@ struct rt_event {
     uint64_t seq;
     uint64_t time_ns;                                   /* when the newest record happened */
     struct event_capture *captured;                     /* the newest record was captured */
+    struct event_share *share;                          /* what processes know of it together (event_share.c); NULL: it is ours alone */
+    uint64_t share_seq;                                 /* the number there of our newest record */
+    int share_fd;                                       /* its file; -1: another process's */
 };
 
 /* All under the.lock unless said otherwise. */
@@ -208,8 +234,18 @@ uint64_t seq_next(void);                                /* a number for somethin
 void stream_free_all(struct rt_context *c);             /* after context_wait */
 void record_happened(struct rt_event *e, uint64_t seq);
 void event_unref(struct rt_event *e);
+/* Events of several processes (event_share.c); of those that have a share, under the.lock. */
+void event_share_recorded(struct rt_event *e);          /* a record was enqueued */
+void event_share_happened(struct rt_event *e);          /* our newest one happened */
+bool event_share_foreign(const struct rt_event *e, uint64_t *seq);      /* the newest record, number *seq, is another process's and not done */
+const uint64_t *event_share_done(const struct rt_event *e);      /* what numbers are done; it stays mapped */
+void event_share_drop(struct rt_event *e);
 void copy_run(const struct rt_copy *c);
+void copies_hold(void);                                 /* by threads that do their own; returns when none is under way. Under the.lock, which they then wait for */
+void copies_let(void);
 void set_run(const struct set *s);
+void streams_pause(void);                               /* until streams_resume, with the.lock held, nothing of the device runs: no kernel, no copy, no fill */
+void streams_resume(void);
 void streams_stop(void);                                /* process exit: the simulation thread ends; what it had is abandoned */
 bool streams_in_simulation(void);                       /* the calling thread is the simulation or callback thread */
 size_t streams_left(void);                              /* launches that never ran, after streams_stop */

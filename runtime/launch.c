@@ -16,11 +16,11 @@ static bool slots_grow(unsigned k)
 {
     uint64_t bytes = (uint64_t)slot_class[k].bytes * slot_class[k].per_chunk, got;
     pthread_mutex_lock(&the.memory);
-    uint64_t at = block_get(bytes, &got);
+    uint64_t at = block_get(bytes, BLOCK_HOST, &got);
     struct emu_range r = {.lo = at, .hi = at + bytes, .kind = EMU_RANGE_PARAM, .read_only = true, .what = "kernel parameters"};
     bool ok = at && emu_space_add(the.space, &r, NULL) == ST_OK;
     if (at && !ok)
-        block_put(at, got);
+        block_put(at, BLOCK_HOST, got);
     pthread_mutex_unlock(&the.memory);
     ok = ok && vec_reserve(&slots[k], slots[k].n + slot_class[k].per_chunk);
     for (uint32_t i = slot_class[k].per_chunk; ok && i-- > 0;)

@@ -2,6 +2,7 @@
  *
  * A physical allocation is an anonymous file in memory, so that it can appear at several addresses. A mapping becomes visible to kernels
  * and copies when access is given to it. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +10,20 @@
 #include <unistd.h>
 
 #include "runtime/internal.h"
+#include "runtime/share.h"
 
 struct rt_mapping {                            /* a physical allocation */
     struct object object;
     struct device *device;
     uint64_t bytes;
     int fd;
-    unsigned maps;
-    bool released;
+    unsigned maps, handles;                    /* handles: as often as it must be released */
+    bool shared, imported;                     /* may be exported; another process's, which is charged for it */
 };
 _Static_assert(sizeof(struct rt_mapping) <= 128, "object_bytes in process.c");
 
 struct reservation { uint64_t at, bytes; };
-struct view { uint64_t at, bytes; struct rt_mapping *physical; struct allocation record; bool visible; };
+struct view { uint64_t at, bytes; struct rt_mapping *physical; struct allocation record; bool readable, writable; };
 static VEC(struct reservation) reservations;   /* all under the.memory */
 static VEC(struct view *) views;
 
@@ -35,19 +37,27 @@ enum status rt_reserve(uint64_t bytes, uint64_t align, uint64_t *address)
         return ST_OUT_OF_MEMORY;
     pthread_mutex_lock(&the.memory);
     uint64_t extra = align > RT_GRANULARITY ? align : 0, got = 0;
-    uint64_t block = vec_reserve(&reservations, reservations.n + 1) ? block_get(bytes + extra, &got) : 0;
+    uint64_t block = vec_reserve(&reservations, reservations.n + 1) ? block_get(bytes + extra, BLOCK_DEVICE, &got) : 0;
     if (block) {
         uint64_t at = extra ? (block + align - 1) / align * align : block;
         mprotect((void *)(uintptr_t)block, got, PROT_NONE);
         if (at > block)
-            block_put(block, at - block);
+            block_put(block, BLOCK_DEVICE, at - block);
         if (block + got > at + bytes)
-            block_put(at + bytes, block + got - at - bytes);
+            block_put(at + bytes, BLOCK_DEVICE, block + got - at - bytes);
         reservations.at[reservations.n++] = (struct reservation){at, bytes};
         *address = at;
     }
     pthread_mutex_unlock(&the.memory);
     return block ? ST_OK : ST_OUT_OF_MEMORY;
+}
+
+static struct view *view_at(uint64_t address)
+{
+    for (size_t i = 0; i < views.n; i++)
+        if (address >= views.at[i]->at && address - views.at[i]->at < views.at[i]->bytes)
+            return views.at[i];
+    return NULL;
 }
 
 static bool overlaps_view(uint64_t at, uint64_t bytes)
@@ -65,7 +75,7 @@ enum status rt_reserve_free(uint64_t address, uint64_t bytes)
     for (size_t i = 0; i < reservations.n; i++)
         if (reservations.at[i].at == address && reservations.at[i].bytes == bytes && !overlaps_view(address, bytes)) {
             reservations.at[i] = reservations.at[--reservations.n];
-            block_put(address, bytes);
+            block_put(address, BLOCK_DEVICE, bytes);
             st = ST_OK;
             break;
         }
@@ -74,6 +84,21 @@ enum status rt_reserve_free(uint64_t address, uint64_t bytes)
 }
 
 /* ---- physical allocations ---- */
+
+/* The file is its own from now on. */
+static struct rt_mapping *physical_new(struct device *d, uint64_t bytes, int fd)
+{
+    struct rt_mapping *m = object_new(RT_MAPPING);
+    if (!m) {
+        close(fd);
+        return NULL;
+    }
+    m->device = d;
+    m->bytes = bytes;
+    m->fd = fd;
+    m->handles = 1;
+    return m;
+}
 
 enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t bytes)
 {
@@ -87,18 +112,10 @@ enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t byt
     rt_device_memory(device, &free_bytes, &total);
     if (bytes > free_bytes)
         return ST_OUT_OF_MEMORY;
-    struct rt_mapping *m = object_new(RT_MAPPING);
+    int fd = share_create(SHARE_PHYSICAL, d, bytes);
+    struct rt_mapping *m = fd >= 0 ? physical_new(d, bytes, fd) : NULL;
     if (!m)
         return ST_OUT_OF_MEMORY;
-    m->fd = memfd_create("heddle", MFD_CLOEXEC);
-    if (m->fd < 0 || ftruncate(m->fd, (off_t)bytes) != 0) {
-        if (m->fd >= 0)
-            close(m->fd);
-        object_free(m);
-        return ST_OUT_OF_MEMORY;
-    }
-    m->device = d;
-    m->bytes = bytes;
     pthread_mutex_lock(&the.memory);
     d->used_bytes += bytes;
     if (d->used_bytes > d->peak_bytes)
@@ -111,9 +128,10 @@ enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t byt
 /* Under the.memory. */
 static void physical_drop(struct rt_mapping *m)
 {
-    if (!m->released || m->maps)
+    if (m->handles || m->maps)
         return;
-    m->device->used_bytes -= m->bytes;
+    if (!m->imported)
+        m->device->used_bytes -= m->bytes;
     close(m->fd);
     object_free(m);
 }
@@ -121,11 +139,52 @@ static void physical_drop(struct rt_mapping *m)
 enum status rt_physical_release(struct rt_mapping *m)
 {
     pthread_mutex_lock(&the.memory);
-    enum status st = m->released ? ST_INVALID_VALUE : ST_OK;
-    m->released = true;
-    physical_drop(m);
+    enum status st = m->handles ? ST_OK : ST_INVALID_VALUE;
+    if (m->handles) {
+        m->handles--;
+        physical_drop(m);
+    }
     pthread_mutex_unlock(&the.memory);
     return st;
+}
+
+enum status rt_physical_retain(struct rt_mapping **out, uint64_t address)
+{
+    enum status st = ST_INVALID_VALUE;
+    pthread_mutex_lock(&the.memory);
+    struct view *v = view_at(address);
+    if (v) {
+        v->physical->handles++;
+        *out = v->physical;
+        st = ST_OK;
+    }
+    pthread_mutex_unlock(&the.memory);
+    return st;
+}
+
+void rt_physical_share(struct rt_mapping *m) { m->shared = true; }
+bool rt_physical_is_shared(const struct rt_mapping *m) { return m->shared; }
+
+enum status rt_physical_export(const struct rt_mapping *m, int *fd)
+{
+    if (!m->shared)
+        return ST_INVALID_VALUE;
+    *fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
+    return *fd >= 0 ? ST_OK : ST_OPERATING_SYSTEM;
+}
+
+enum status rt_physical_import(struct rt_mapping **out, int fd)
+{
+    struct share_header h;
+    struct device *d = share_read(fd, SHARE_PHYSICAL, &h) && h.bytes && h.bytes % RT_GRANULARITY == 0 ? share_device(&h) : NULL;
+    int own = d ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+    if (own < 0)
+        return ST_INVALID_VALUE;
+    *out = physical_new(d, h.bytes, own);
+    if (!*out)
+        return ST_OUT_OF_MEMORY;
+    (*out)->shared = (*out)->imported = true;
+    return ST_OK;
 }
 
 uint64_t rt_physical_bytes(const struct rt_mapping *m) { return m->bytes; }
@@ -152,7 +211,7 @@ enum status rt_map(uint64_t address, uint64_t bytes, uint64_t offset, struct rt_
         st = ST_INVALID_VALUE;
     else if (!vec_reserve(&views, views.n + 1) || !(v = calloc(1, sizeof *v)))
         st = ST_OUT_OF_MEMORY;
-    else if (mmap((void *)(uintptr_t)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, m->fd, (off_t)offset) == MAP_FAILED)
+    else if (mmap((void *)(uintptr_t)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, m->fd, (off_t)(SHARE_DATA + offset)) == MAP_FAILED)
         st = ST_OUT_OF_MEMORY;
     if (st == ST_OK) {
         *v = (struct view){.at = address, .bytes = bytes, .physical = m};
@@ -168,9 +227,9 @@ enum status rt_map(uint64_t address, uint64_t bytes, uint64_t offset, struct rt_
 
 static void view_hide(struct view *v)
 {
-    if (v->visible)
+    if (v->readable)
         emu_space_remove(the.space, v->at, NULL);
-    v->visible = false;
+    v->readable = v->writable = false;
     mprotect((void *)(uintptr_t)v->at, v->bytes, PROT_NONE);
 }
 
@@ -221,9 +280,20 @@ enum status rt_map_access(uint64_t address, uint64_t bytes, bool readable, bool 
         struct emu_range r = {.lo = v->at, .hi = v->at + v->bytes, .kind = EMU_RANGE_DEVICE, .read_only = !writable, .device = (uint16_t)v->physical->device->ordinal,
                               .what = "cuMemMap", .owner = &v->record};
         st = emu_space_add(the.space, &r, NULL);
-        v->visible = st == ST_OK;
+        v->readable = st == ST_OK;
+        v->writable = v->readable && writable;
         mprotect((void *)(uintptr_t)v->at, v->bytes, PROT_READ | PROT_WRITE);
     }
     pthread_mutex_unlock(&the.memory);
     return st;
+}
+
+enum status rt_map_access_get(uint64_t address, bool *readable, bool *writable)
+{
+    pthread_mutex_lock(&the.memory);
+    const struct view *v = view_at(address);
+    *readable = v && v->readable;
+    *writable = v && v->writable;
+    pthread_mutex_unlock(&the.memory);
+    return v ? ST_OK : ST_INVALID_VALUE;
 }

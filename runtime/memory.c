@@ -51,10 +51,12 @@ static void unlink_record(struct allocation *a)
         allocations = a->next;
 }
 
+static enum block_side side_of(enum rt_memory_kind kind) { return kind == RT_MEMORY_HOST || kind == RT_MEMORY_MANAGED || kind == RT_MEMORY_VARIABLE ? BLOCK_HOST : BLOCK_DEVICE; }
+
 static enum status charge(struct allocation *a, struct error *err)
 {
     struct device *d = a->device;
-    if (!on_device(a->kind) || !d || a->kind == RT_MEMORY_MAPPED)
+    if (a->opens || !on_device(a->kind) || !d || a->kind == RT_MEMORY_MAPPED)
         return ST_OK;
     uint64_t grain = a->bytes >= RT_GRANULARITY / 2 ? RT_GRANULARITY : GRAIN;
     uint64_t bytes = (a->bytes + grain - 1) / grain * grain;
@@ -102,13 +104,17 @@ enum status allocation_make(struct allocation **out, const struct allocation_req
     *a = (struct allocation){.bytes = q->bytes, .context = q->context, .device = q->device, .kind = q->kind, .flags = q->flags, .pool = q->pool};
     pthread_mutex_lock(&the.memory);
     a->id = ++next_allocation;
+    a->opens = q->imported;
     enum status st = charge(a, err);
     if (st == ST_OK) {
-        a->base = a->block = block_get(a->bytes, &a->block_bytes);
+        a->block = q->block ? q->block : block_get(a->bytes, side_of(a->kind), &a->block_bytes);
+        if (q->block)
+            a->block_bytes = q->block_bytes;
+        a->base = q->base ? q->base : a->block;
         st = a->base ? range_add(a, q->what, err) : error_set(err, ST_OUT_OF_MEMORY, "device addresses are exhausted");
         if (st != ST_OK) {
-            if (a->block)
-                block_put(a->block, a->block_bytes);
+            if (a->block && !q->block)         /* else it is still the caller's */
+                block_put(a->block, side_of(a->kind), a->block_bytes);
             uncharge(a);
         }
     }
@@ -128,7 +134,7 @@ static void drop_locked(struct allocation *a)
         graph_memory_lost(a->graph);
     emu_space_remove(the.space, a->base, NULL);
     if (a->block)
-        block_put(a->block, a->block_bytes);
+        block_put(a->block, side_of(a->kind), a->block_bytes);
     uncharge(a);
     unlink_record(a);
     free(a);
@@ -155,6 +161,8 @@ struct allocation *allocation_at(uint64_t base)
     pthread_mutex_unlock(&the.memory);
     return a && a->base == base ? a : NULL;
 }
+
+struct allocation *allocation_first(void) { return allocations; }
 
 void context_free_memory(struct rt_context *c)
 {
@@ -247,8 +255,8 @@ enum status rt_free(uint64_t address)
     if (!address)
         return ST_OK;
     struct allocation *a = allocation_at(address);
-    if (!a || !(a->kind == RT_MEMORY_DEVICE || a->kind == RT_MEMORY_MANAGED || a->kind == RT_MEMORY_ASYNC))
-        return ST_INVALID_VALUE;
+    if (!a || !(a->kind == RT_MEMORY_DEVICE || a->kind == RT_MEMORY_MANAGED || a->kind == RT_MEMORY_ASYNC) || (a->opens && a->kind == RT_MEMORY_DEVICE))
+        return ST_INVALID_VALUE;               /* what cudaIpcOpenMemHandle gave is closed, not freed */
     struct rt_context *c = a->context;
     enum status st = capture_any() ? capture_refuse_unsafe() : ST_OK;
     if (st == ST_OK)

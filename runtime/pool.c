@@ -1,12 +1,23 @@
-/* Stream-ordered allocation. A block is made at once and freed when its stream gets there; statistics are kept per pool. */
+/* Stream-ordered allocation. A block is made at once and freed when its stream gets there; statistics are kept per pool.
+ *
+ * A pool that is shared with other processes is a file without a name, in which every allocation has a place of its own, of whole 2 MiB units: no
+ * place is used twice (a file has room for that), and its memory goes back when the allocation is freed. */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "runtime/graph.h"
 #include "runtime/internal.h"
+#include "runtime/share.h"
 
 struct rt_pool {
     struct object object;
     int device;
     uint64_t max_bytes;
     uint64_t values[RT_POOL_ATTRIBUTES];
+    int fd;                                    /* of a shared pool; else 0 */
+    bool imported, destroyed;
+    uint64_t file_end;
 };
 _Static_assert(sizeof(struct rt_pool) <= 192, "object_bytes in process.c");
 
@@ -25,6 +36,14 @@ enum status rt_pool_create(struct rt_pool **out, int device, uint64_t max_bytes)
     return ST_OK;
 }
 
+/* Under the.memory. */
+static void pool_drop(struct rt_pool *p)
+{
+    if (p->fd)
+        close(p->fd);
+    object_free(p);
+}
+
 enum status rt_pool_destroy(struct rt_pool *p)
 {
     struct device *d = device_at(p->device);
@@ -33,10 +52,14 @@ enum status rt_pool_destroy(struct rt_pool *p)
     pthread_mutex_lock(&the.memory);
     if (d->current_pool == p)
         d->current_pool = d->default_pool;
-    bool empty = !p->values[RT_POOL_USED_CURRENT];
+    if (p->destroyed) {
+        pthread_mutex_unlock(&the.memory);
+        return ST_INVALID_VALUE;
+    }
+    p->destroyed = true;
+    if (!p->values[RT_POOL_USED_CURRENT])
+        pool_drop(p);
     pthread_mutex_unlock(&the.memory);
-    if (empty)                                 /* else its last allocations keep the record; a few hundred bytes, never reused */
-        object_free(p);
     return ST_OK;
 }
 
@@ -100,7 +123,46 @@ static void account(struct rt_pool *p, uint64_t used)
 
 void pool_account_free(struct allocation *a)
 {
-    account(a->pool, a->pool->values[RT_POOL_USED_CURRENT] - a->bytes);
+    struct rt_pool *p = a->pool;
+    if (p->fd && !a->opens)
+        (void)fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(SHARE_DATA + a->file_at), (off_t)a->block_bytes);
+    account(p, p->values[RT_POOL_USED_CURRENT] - a->bytes);
+    if (p->destroyed && !p->values[RT_POOL_USED_CURRENT])
+        pool_drop(p);                          /* its last allocation kept it */
+}
+
+/* A place in the pool's file, for q. */
+static enum status file_block(struct rt_pool *p, struct allocation_request *q, uint64_t *file_at)
+{
+    uint64_t bytes = (q->bytes + RT_GRANULARITY - 1) / RT_GRANULARITY * RT_GRANULARITY;
+    pthread_mutex_lock(&the.memory);
+    q->block = block_get(bytes, BLOCK_DEVICE, &q->block_bytes);
+    *file_at = p->file_end;
+    bool ok = q->block && ftruncate(p->fd, (off_t)(SHARE_DATA + p->file_end + bytes)) == 0 && share_map(q->block, bytes, p->fd, p->file_end);
+    if (ok)
+        p->file_end += bytes;
+    else if (q->block)
+        block_put(q->block, BLOCK_DEVICE, q->block_bytes);
+    pthread_mutex_unlock(&the.memory);
+    return ok ? ST_OK : ST_OUT_OF_MEMORY;
+}
+
+/* The allocation of q in p, which has been charged for it. */
+static enum status pool_make(struct rt_pool *p, struct allocation_request *q, struct allocation **a, struct error *err)
+{
+    uint64_t file_at = 0;
+    enum status st = p->fd && q->bytes <= EMU_SPAN / 2 ? file_block(p, q, &file_at) : ST_OK;
+    if (st == ST_OK)
+        st = allocation_make(a, q, err);
+    if (st == ST_OK) {
+        (*a)->pool = p;
+        (*a)->file_at = file_at;
+    } else if (q->block) {
+        pthread_mutex_lock(&the.memory);
+        block_put(q->block, BLOCK_DEVICE, q->block_bytes);
+        pthread_mutex_unlock(&the.memory);
+    }
+    return st;
 }
 
 enum status rt_alloc_async(struct rt_stream *s, struct rt_pool *p, uint64_t bytes, uint64_t *address, struct error *err)
@@ -111,6 +173,8 @@ enum status rt_alloc_async(struct rt_stream *s, struct rt_pool *p, uint64_t byte
         return st;
     if (!p)
         p = d->current_pool;
+    if (p->imported)
+        return ST_INVALID_VALUE;               /* memory in it is its owner's to give */
     struct rt_node_params node = {.type = RT_NODE_ALLOC, .context = s->context};
     node.u.alloc.bytes = bytes, node.u.alloc.device = p->device;
     if (capture_any() && capture_take(s, &node, err, &st)) {
@@ -127,9 +191,8 @@ enum status rt_alloc_async(struct rt_stream *s, struct rt_pool *p, uint64_t byte
         return error_set(err, ST_OUT_OF_MEMORY, "the memory pool is limited to %llu bytes", (unsigned long long)p->max_bytes);
     struct allocation *a;
     struct allocation_request q = {.context = s->context, .device = device_at(p->device), .kind = RT_MEMORY_ASYNC, .bytes = bytes, .pool = NULL};
-    st = allocation_make(&a, &q, err);
+    st = pool_make(p, &q, &a, err);
     if (st == ST_OK) {
-        a->pool = p;
         *address = a->base;
         return ST_OK;
     }
@@ -138,6 +201,85 @@ enum status rt_alloc_async(struct rt_stream *s, struct rt_pool *p, uint64_t byte
     pthread_mutex_unlock(&the.memory);
     return st;
 }
+
+/* ---- pools of several processes ---- */
+
+enum status rt_pool_create_shared(struct rt_pool **out, int device, uint64_t max_bytes)
+{
+    enum status st = rt_pool_create(out, device, max_bytes);
+    if (st != ST_OK)
+        return st;
+    int fd = share_create(SHARE_POOL, device_at(device), 0);
+    if (fd < 0) {
+        object_free(*out);
+        return ST_OUT_OF_MEMORY;
+    }
+    (*out)->fd = fd;
+    return ST_OK;
+}
+
+bool rt_pool_is_shared(const struct rt_pool *p) { return p->fd != 0; }
+
+enum status rt_pool_export(const struct rt_pool *p, int *fd)
+{
+    if (!p->fd || p->imported)
+        return ST_INVALID_VALUE;
+    *fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
+    return *fd >= 0 ? ST_OK : ST_OPERATING_SYSTEM;
+}
+
+enum status rt_pool_import(struct rt_pool **out, int fd)
+{
+    struct share_header h;
+    struct device *d = share_read(fd, SHARE_POOL, &h) ? share_device(&h) : NULL;
+    int own = d ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+    if (own < 0)
+        return ST_INVALID_VALUE;
+    enum status st = rt_pool_create(out, d->ordinal, 0);
+    if (st != ST_OK) {
+        close(own);
+        return st;
+    }
+    (*out)->fd = own;
+    (*out)->imported = true;
+    return ST_OK;
+}
+
+enum status rt_pool_export_pointer(uint64_t address, struct rt_share *out)
+{
+    struct allocation *a = allocation_at(address);
+    if (!a || !a->pool || !a->pool->fd || a->opens || a->freeing)
+        return ST_INVALID_VALUE;
+    share_ticket(out, SHARE_POOL, a->pool->fd, a->file_at, a->bytes);
+    return ST_OK;
+}
+
+enum status rt_pool_import_pointer(struct rt_pool *p, struct rt_context *c, const struct rt_share *handle, uint64_t *address, struct error *err)
+{
+    struct share_place at;
+    if (!p->imported || !share_place(handle, SHARE_POOL, p->fd, &at))
+        return ST_INVALID_VALUE;
+    struct allocation_request q = {.context = c, .device = device_at(p->device), .kind = RT_MEMORY_ASYNC, .bytes = at.bytes, .imported = true, .what = "imported from a pool"};
+    pthread_mutex_lock(&the.memory);
+    q.block = block_get((at.bytes + RT_GRANULARITY - 1) / RT_GRANULARITY * RT_GRANULARITY, BLOCK_DEVICE, &q.block_bytes);
+    bool ok = q.block && share_map(q.block, q.block_bytes, p->fd, at.offset);
+    pthread_mutex_unlock(&the.memory);
+    struct allocation *a = NULL;
+    enum status st = ok ? allocation_make(&a, &q, err) : ST_MAP_FAILED;
+    pthread_mutex_lock(&the.memory);
+    if (st == ST_OK) {
+        a->pool = p;
+        a->file_at = at.offset;
+        account(p, p->values[RT_POOL_USED_CURRENT] + at.bytes);
+        *address = a->base;
+    } else if (q.block) {
+        block_put(q.block, BLOCK_DEVICE, q.block_bytes);
+    }
+    pthread_mutex_unlock(&the.memory);
+    return st;
+}
+
+/* ---- freeing ---- */
 
 enum status rt_free_async(struct rt_stream *s, uint64_t address)
 {

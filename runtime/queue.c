@@ -38,6 +38,7 @@ static struct waiter *waiters;
 
 static pthread_t thread, callback_thread;
 static bool thread_runs, thread_sleeps, callback_runs, quitting;
+static unsigned pauses;                        /* streams_pause: nobody executes any */
 static bool driven;                            /* one thread at a time executes operations: */
 static pthread_t driver;
 static pthread_cond_t work, room = PTHREAD_COND_INITIALIZER, callback_work = PTHREAD_COND_INITIALIZER;
@@ -448,8 +449,8 @@ static void sleep_for_work(void)
 /* One operation, or one turn of a running grid. False: there was nothing to do. */
 static bool drive(void)
 {
-    struct op *op = pick();
-    if (!op && !running.n)
+    struct op *op = pauses ? NULL : pick();
+    if (!op && (pauses || !running.n))
         return false;
     driven = true;
     driver = pthread_self();
@@ -458,7 +459,7 @@ static bool drive(void)
     else
         run_turn();
     driven = false;
-    if (quitting)
+    if (quitting || pauses)
         pthread_cond_broadcast(&room);
     return true;
 }
@@ -507,6 +508,24 @@ void op_push(struct op *op)
     }
     if (thread_sleeps)
         pthread_cond_signal(&work);
+}
+
+/* Not for the simulation thread itself. */
+void streams_pause(void)
+{
+    pthread_mutex_lock(&the.lock);
+    pauses++;
+    while (driven && !pthread_equal(driver, pthread_self()))
+        pthread_cond_wait(&room, &the.lock);
+    copies_hold();
+}
+
+void streams_resume(void)
+{
+    copies_let();
+    if (--pauses == 0 && ring && thread_sleeps)
+        pthread_cond_signal(&work);
+    pthread_mutex_unlock(&the.lock);
 }
 
 /* exit() may come from a signal handler, on top of a thread that holds the lock or drives: then things are left as they are. */

@@ -133,11 +133,15 @@ enum status rt_reserve(uint64_t bytes, uint64_t align, uint64_t *address) MUST_C
 enum status rt_reserve_free(uint64_t address, uint64_t bytes);
 enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t bytes) MUST_CHECK;
 enum status rt_physical_release(struct rt_mapping *m);  /* memory goes when also unmapped */
+enum status rt_physical_retain(struct rt_mapping **out, uint64_t address);      /* what is mapped there; one more release. ST_INVALID_VALUE: nothing */
+void rt_physical_share(struct rt_mapping *m);           /* it may go to other processes: runtime/share.h */
+bool rt_physical_is_shared(const struct rt_mapping *m);
 uint64_t rt_physical_bytes(const struct rt_mapping *m);
 int rt_physical_device(const struct rt_mapping *m);
 enum status rt_map(uint64_t address, uint64_t bytes, uint64_t offset, struct rt_mapping *m);
 enum status rt_unmap(uint64_t address, uint64_t bytes);
 enum status rt_map_access(uint64_t address, uint64_t bytes, bool readable, bool writable);        /* before it, kernels fault there */
+enum status rt_map_access_get(uint64_t address, bool *readable, bool *writable);         /* ST_INVALID_VALUE: nothing is mapped there */
 
 /* Arrays: texels in rows of `pitch` bytes, slices of pitch * rows; kernels see them through textures and surfaces only (runtime/texture.h). */
 struct rt_array_shape {

@@ -175,8 +175,20 @@ enum status rt_stream_wait_event(struct rt_stream *s, struct rt_event *e)
         return st;
     if ((capture_any() || e->captured) && capture_wait(s, e, &st))
         return st;
+    uint64_t foreign;
     pthread_mutex_lock(&the.lock);
-    if (e->stream && e->stream != s && !fifo_clear(e->stream, e->seq)) {
+    if (e->share && event_share_foreign(e, &foreign)) {
+        struct op *op = op_new(s, OP_WAIT_VALUE);
+        if (op) {
+            op->u.value.address = (uint64_t)(uintptr_t)event_share_done(e);
+            op->u.value.value = foreign;
+            op->u.value.bytes = 8;
+            op->u.value.how = RT_GEQ;
+            op_push(op);
+        } else {
+            st = ST_OUT_OF_MEMORY;
+        }
+    } else if (e->stream && e->stream != s && !fifo_clear(e->stream, e->seq)) {
         struct op *op = op_new(s, OP_WAIT_EVENT);
         if (op) {
             op->u.wait.stream = e->stream;
