@@ -95,6 +95,8 @@ static const struct insn *run_wait(const struct insn *in, struct warp *w, struct
     return NULL;
 }
 
+bool cluster_may_wait(const struct insn *in) { return in->masked == run_wait; }
+
 /* Memory is ordered as it is: all who meet here run on one host thread. */
 enum status decode_cluster_barrier(struct decoder *d, const struct ptx_insn *in)
 {

@@ -129,6 +129,11 @@ static const struct insn *run_undefined(const struct insn *in, struct warp *w, s
     return insn_fault(in, w, c, (uint32_t)__builtin_ctz(m), ST_NOT_SUPPORTED, "call of %s, which no linked module defines and the emulator does not know", (const char *)(uintptr_t)in->imm);
 }
 
+const struct call_site *call_site_at(const struct insn *in)
+{
+    return in->masked == run_call || in->masked == run_call_address ? (const struct call_site *)(uintptr_t)in->imm : NULL;
+}
+
 /* ---- words ---------------------------------------------------------------------------------------------------------- */
 
 static void emit_move(struct decoder *d, struct handlers h, uint32_t to, uint32_t a, uint32_t b, uint64_t imm)

@@ -5,6 +5,19 @@
 
 static int by_cta(const struct fill *f) { return f->kind == FILL_SREG && sreg_is_cta((enum ptx_sreg)f->sreg); }
 
+/* The same for every level of vector instructions. */
+static uint64_t fingerprint(const struct code *c)
+{
+    uint64_t h = 0xcbf29ce484222325u ^ c->frame_bytes;
+    for (uint32_t i = 0; i < c->n_insns; i++) {
+        const struct insn *in = &c->insns[i];
+        const uint32_t facts[] = { in->d, in->a, in->b, in->c, in->guard, in->guard_flip, in->target, in->ptx, (uint32_t)in->site << 16 | in->charge, in->extra };
+        for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) h = (h ^ facts[k]) * 0x100000001b3u;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
 const struct code *decode_seal(struct decoder *d)
 {
     struct code *c = arena_alloc(d->keep, sizeof *c);
@@ -34,5 +47,6 @@ const struct code *decode_seal(struct decoder *d)
     c->param_words = d->param_words;
     c->return_at = d->return_at;
     c->return_words = d->return_words;
+    c->fingerprint = fingerprint(c);
     return c;
 }

@@ -507,6 +507,12 @@ static const struct insn *run_barrier(const struct insn *in, struct warp *w, str
     return done || in->extra == BAR_ARRIVE ? in + 1 : cta_barrier_wait(in, w, id);
 }
 
+bool sync_may_wait(const struct insn *in, enum split_state state)
+{
+    if (state == SPLIT_BARRIER) return in->masked == run_barrier;
+    return in->masked == run_whole || (in->masked == run_sync && members_row(in));
+}
+
 static enum status decode_warp_barrier(struct decoder *d, const struct ptx_insn *in)
 {
     emit_sync(d, SYNC_WARP, FRAME_TRUE, FRAME_TRUE, &in->operands[0], 0);

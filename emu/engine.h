@@ -28,6 +28,7 @@ struct code {
     uint32_t local_bytes;                      /* local memory of one activation, multiple of 16 */
     /* parameters and returns: word rows (4 bytes x 32), see decode_call.c */
     uint32_t param_at, return_at, param_words, return_words;
+    uint64_t fingerprint;                      /* of the records, handlers and tables aside: two decodings with the same one have the same places in frames */
 };
 
 /* A constant row whose value is known only at run time (emu/sreg.c writes it). */

@@ -80,6 +80,13 @@ void cluster_exit(struct warp *w, uint32_t lanes);
 /* sync instructions of waiting splits (decode_sync.c): completes those whose lanes are all there. False: none was. */
 bool flow_sync_retry(struct warp *w, struct ctx *c);
 
+/* For whoever restores waits: a split may wait at record `in` in this state (BARRIER, SYNC; the barrier of the cluster). */
+bool sync_may_wait(const struct insn *in, enum split_state state);
+bool cluster_may_wait(const struct insn *in);
+/* The call whose record is `in`; NULL: it is none. */
+struct call_site;
+const struct call_site *call_site_at(const struct insn *in);
+
 /* Writes what a completed barrier gives to the lanes that waited at record in. */
 void sync_barrier_result(const struct insn *in, char *frame, uint32_t mask, const struct cta_barrier *b);
 

@@ -330,6 +330,18 @@ static const struct insn *run_wait(const struct insn *in, struct warp *w, struct
     return flow_block(w, in, SPLIT_MBARRIER, 0, false);
 }
 
+bool mbarrier_may_wait(const struct emu_cta *cta, const struct insn *in, const char *frame, uint32_t mask)
+{
+    if (in->masked != run_wait)
+        return false;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        size_t at = (size_t)(wait_at(cta, in, frame, (uint32_t)__builtin_ctz(m)) - cta->shared);
+        if (at % 8 || at + 8 > cta->shared_bytes)
+            return false;
+    }
+    return true;
+}
+
 /* ---- decoding ---------------------------------------------------------------------------------------------------------------- */
 
 static enum status emit(struct decoder *d, handler h, bool control, const struct mem_address *a, uint32_t to, uint32_t operand, uint32_t flags)

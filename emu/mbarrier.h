@@ -30,6 +30,8 @@ void mbarrier_describe(const char *at, char *buf, size_t n);
  * many turns of the other warps, or when nothing else in the block can run. */
 void mbarrier_turn(struct emu_cta *cta, struct ctx *c);          /* once a turn of all warps: lets the oldest fail */
 bool mbarrier_fail_all(struct emu_cta *cta, struct ctx *c);      /* false: there are none, or they failed so often with nothing done in between that this is a deadlock */
+/* Lanes may wait at record `in`, whose objects are inside the block's shared memory: for whoever restores a wait. */
+bool mbarrier_may_wait(const struct emu_cta *cta, const struct insn *in, const char *frame, uint32_t mask);
 void mbarrier_explain(const struct emu_cta *cta, const struct insn *in, const char *frame, uint32_t mask, char *buf, size_t n);
 
 #endif
