@@ -41,6 +41,9 @@ enum status api_check(const void *handle, enum rt_kind kind) MUST_CHECK;        
 /* Logs a message that a failed call left in err (once per call), returns st. */
 enum status api_report(enum status st, const struct error *err);
 
+/* Reads a whole file; the caller frees it. One NUL is put behind it, so that PTX text ends. ST_FILE_NOT_FOUND. */
+enum status api_read_file(const char *path, void **data, size_t *bytes) MUST_CHECK;
+
 /* Whether the driver function that runs was called by one of NVIDIA's libraries (caller.c). */
 bool api_caller_is_library(void);
 

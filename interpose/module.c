@@ -11,8 +11,7 @@
 
 /* ---- modules ---- */
 
-/* Reads a whole file; the caller frees it. One NUL is put behind it, so that PTX text ends. */
-static enum status read_file(const char *path, void **data, size_t *bytes)
+enum status api_read_file(const char *path, void **data, size_t *bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -52,7 +51,7 @@ enum status cu_module_load(CUmodule *module, const char *fname)
         return ST_INVALID_VALUE;
     void *image;
     size_t bytes;
-    enum status st = read_file(fname, &image, &bytes);
+    enum status st = api_read_file(fname, &image, &bytes);
     if (st != ST_OK)
         return st;
     st = load(module, image, bytes, fname);
@@ -223,7 +222,7 @@ enum status cu_library_load_from_file(CUlibrary *library, const char *file_name,
         return ST_INVALID_VALUE;
     void *image;
     size_t bytes;
-    enum status st = read_file(file_name, &image, &bytes);
+    enum status st = api_read_file(file_name, &image, &bytes);
     if (st != ST_OK)
         return st;
     st = load_library(library, image, bytes, file_name, jit_options_, jit_options_values, num_jit_options, library_options, library_option_values,
@@ -426,7 +425,7 @@ enum status cu_link_add_file(CUlinkState state, int type, const char *path, unsi
         return ST_INVALID_VALUE;
     void *data;
     size_t bytes;
-    st = read_file(path, &data, &bytes);
+    st = api_read_file(path, &data, &bytes);
     if (st != ST_OK)
         return st;
     st = link_add(state, data, bytes, path);

@@ -407,7 +407,7 @@ const char *rt_function_name(const struct rt_function *f) { return f->module->co
 
 struct rt_link {
     struct object object;
-    struct rt_context *context;
+    unsigned sm;                               /* of the GPU, for the choice among a fat binary's texts */
     VEC(char) image;
     uint64_t n;
 };
@@ -417,7 +417,7 @@ enum status rt_link_create(struct rt_link **out, struct rt_context *c)
     *out = object_new(RT_LINK);
     if (!*out)
         return ST_OUT_OF_MEMORY;
-    (*out)->context = c;
+    (*out)->sm = (unsigned)(c ? c->device->facts : rt_gpu_find(rt_knobs()->gpu))->sm;
     return ST_OK;
 }
 
@@ -444,7 +444,7 @@ enum status rt_link_add(struct rt_link *l, const void *image, size_t bytes, cons
     struct parts parts = {0};
     bool ok = l->image.n || append(l, "HEDDLELK\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24);
     pthread_mutex_lock(&the.code);
-    enum status st = ok ? load_parts(&c, &parts, image, bytes, (unsigned)l->context->device->facts->sm, err) : ST_OUT_OF_MEMORY;
+    enum status st = ok ? load_parts(&c, &parts, image, bytes, l->sm, err) : ST_OUT_OF_MEMORY;
     for (size_t i = 0; i < parts.at.n && st == ST_OK; i++)
         if (!append_module(l, parts.at.at[i]))
             st = error_set(err, ST_OUT_OF_MEMORY, "no host memory for link input %s", c.name);
@@ -464,7 +464,7 @@ enum status rt_link_complete(struct rt_link *l, void **image, size_t *bytes, str
     memcpy(l->image.at + 16, &l->n, 8);
     pthread_mutex_lock(&the.code);
     struct code *trial;                        /* so that what cannot be linked is known now */
-    enum status st = code_load(&trial, l->image.at, total, "linked module", (unsigned)l->context->device->facts->sm, err);
+    enum status st = code_load(&trial, l->image.at, total, "linked module", l->sm, err);
     if (st == ST_OK)
         code_unref(trial);
     pthread_mutex_unlock(&the.code);

@@ -223,7 +223,8 @@ enum status rt_kernel_function(struct rt_function **out, struct rt_kernel *k, st
 struct rt_library *rt_kernel_library(const struct rt_kernel *k);
 const char *rt_kernel_name(const struct rt_kernel *k);
 
-/* Linking at run time (cuLink*): inputs are images as above. The result belongs to the link and is an image; it may be copied. */
+/* Linking at run time (cuLink*): inputs are images as above. The result belongs to the link and is an image; it may be copied.
+ * c says which GPU it is for; NULL: the configured one, as for compilers that know no context. */
 enum status rt_link_create(struct rt_link **out, struct rt_context *c) MUST_CHECK;
 enum status rt_link_add(struct rt_link *l, const void *image, size_t bytes, const char *name, struct error *err);
 enum status rt_link_complete(struct rt_link *l, void **image, size_t *bytes, struct error *err);
