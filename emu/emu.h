@@ -36,6 +36,7 @@ struct emu_range {                             /* one allocation: [lo, hi) exact
     uint64_t lo, hi;
     uint8_t kind;                              /* enum emu_range_kind */
     bool read_only;                            /* a store from a kernel is an error (parameter blocks) */
+    bool watched;                              /* remember where kernels store: emu_space_written */
     uint16_t device;                           /* ordinal */
     char what[64];                             /* for reports: "cudaMalloc #12", "variable table" */
     void *owner;                               /* the runtime's, never looked at here */
@@ -54,6 +55,13 @@ bool emu_space_remove(struct emu_space *s, uint64_t lo, struct emu_range *was); 
 bool emu_space_find(const struct emu_space *s, uint64_t address, struct emu_range *out);   /* the range that holds address */
 bool emu_space_nearest(const struct emu_space *s, uint64_t address, struct emu_range *out); /* for reports; false: table empty */
 uint64_t emu_space_generation(const struct emu_space *s);  /* changes with every add and remove */
+/* Watched ranges are cut at multiples of EMU_PIECE_BYTES; a piece counts as written once a kernel has stored, or was about to store, there. */
+enum { EMU_PIECE_BYTES = 1 << 16 };
+bool emu_space_any_written(const struct emu_space *s);     /* since the last forget; no lock */
+/* Calls fn for each stretch of written pieces, in the order of addresses, with the table locked: fn asks nothing of the space. forget: they count as not
+ * written from here on; only while no kernel runs. */
+typedef void (*emu_written_fn)(void *user, uint64_t lo, uint64_t hi);
+void emu_space_written(struct emu_space *s, bool forget, emu_written_fn fn, void *user);
 
 /* ---- images and kernels ------------------------------------------------------------------------------------------ */
 

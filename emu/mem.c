@@ -77,7 +77,7 @@ static bool lookup(const struct insn *in, struct ctx *c, uint64_t address, unsig
     *out = site;
     if (in_range(site, address, bytes))
         return true;
-    return space_lookup(c->space, address, site) && in_range(site, address, bytes);
+    return space_lookup(c->space, address, in->extra & (MEM_STORE | MEM_ATOMIC) ? bytes : 0, site) && in_range(site, address, bytes);
 }
 
 struct lane_access { const struct insn *in; struct warp *w; struct ctx *c; uint32_t lane; unsigned bytes; uint64_t address, generic; unsigned space; };
@@ -255,7 +255,7 @@ char *mem_at(struct warp *w, struct ctx *c, uint32_t lane, uint64_t address, boo
         return *room ? w->local + (size_t)lane * w->local_stride + off : NULL;
     }
     struct range_cache r;
-    if (!space_lookup(c->space, address, &r) || (store && !r.writable))
+    if (!space_lookup(c->space, address, store, &r) || (store && !r.writable))
         return NULL;
     *room = r.hi - address;
     return (char *)(uintptr_t)address;

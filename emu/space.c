@@ -14,7 +14,15 @@
 struct entry {                                 /* what a reader without the lock sees of a range */
     uint64_t lo, hi;
     struct emu_range *range;                   /* only under the lock */
+    struct pieces *pieces;                     /* of a watched range; NULL: it is not */
     bool writable;
+};
+
+/* Which pieces of a watched range were written. Kept until the space goes: a reader without the lock may hold on to it. */
+struct pieces {
+    struct pieces *older;
+    uint64_t first, n;                         /* in pieces, from address 0 */
+    uint64_t bits[];
 };
 
 struct table {
@@ -27,6 +35,8 @@ struct emu_space {
     struct table *table;
     uint64_t sequence;                         /* odd while the table changes */
     uint64_t generation;
+    struct pieces *all_pieces;
+    bool written;                              /* some bit is set */
 };
 
 /* One lock for all spaces of the process, so that fork can hold it: the child finds the tables whole. */
@@ -99,6 +109,10 @@ void emu_space_free(struct emu_space *s)
         older = t->older;
         free(t);
     }
+    for (struct pieces *p = s->all_pieces, *older; p; p = older) {
+        older = p->older;
+        free(p);
+    }
     free(s);
 }
 
@@ -123,6 +137,7 @@ static void entry_store(struct entry *to, const struct entry *from)
     __atomic_store_n(&to->lo, from->lo, __ATOMIC_RELEASE);
     __atomic_store_n(&to->hi, from->hi, __ATOMIC_RELEASE);
     __atomic_store_n(&to->writable, from->writable, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->pieces, from->pieces, __ATOMIC_RELEASE);
     to->range = from->range;
 }
 
@@ -150,6 +165,19 @@ static bool grow(struct emu_space *s)
     return true;
 }
 
+static struct pieces *pieces_new(struct emu_space *s, uint64_t lo, uint64_t hi)
+{
+    uint64_t first = lo / EMU_PIECE_BYTES, n = (hi - 1) / EMU_PIECE_BYTES - first + 1;
+    struct pieces *p = calloc(1, sizeof *p + (n + 63) / 64 * sizeof p->bits[0]);
+    if (!p)
+        return NULL;
+    p->first = first;
+    p->n = n;
+    p->older = s->all_pieces;
+    s->all_pieces = p;
+    return p;
+}
+
 static enum status add_locked(struct emu_space *s, const struct emu_range *r, struct error *err)
 {
     size_t i = place_of(s->table, r->lo);
@@ -159,7 +187,8 @@ static enum status add_locked(struct emu_space *s, const struct emu_range *r, st
                          (unsigned long long)r->hi, o->what, (unsigned long long)o->lo, (unsigned long long)o->hi);
     }
     struct emu_range *copy = malloc(sizeof *copy);
-    if (!copy || !grow(s)) {
+    struct pieces *pieces = copy && r->watched ? pieces_new(s, r->lo, r->hi) : NULL;
+    if (!copy || (r->watched && !pieces) || !grow(s)) {
         free(copy);
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for the allocation table");
     }
@@ -169,7 +198,7 @@ static enum status add_locked(struct emu_space *s, const struct emu_range *r, st
     change_begin(s);
     for (size_t k = t->n; k > i; k--)
         entry_store(&t->at[k], &t->at[k - 1]);
-    entry_store(&t->at[i], &(struct entry){ r->lo, r->hi, copy, !r->read_only });
+    entry_store(&t->at[i], &(struct entry){ r->lo, r->hi, copy, pieces, !r->read_only });
     __atomic_store_n(&t->n, t->n + 1, __ATOMIC_RELEASE);
     change_end(s);
     return ST_OK;
@@ -234,7 +263,66 @@ bool emu_space_nearest(const struct emu_space *s, uint64_t address, struct emu_r
 
 uint64_t emu_space_generation(const struct emu_space *s) { return __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE); }
 
-bool space_lookup(const struct emu_space *s, uint64_t address, struct range_cache *out)
+/* ---- what kernels wrote ---- */
+
+static bool piece_set(const struct pieces *p, uint64_t i) { return __atomic_load_n(&p->bits[i / 64], __ATOMIC_RELAXED) >> i % 64 & 1; }
+
+bool emu_space_any_written(const struct emu_space *s) { return __atomic_load_n(&s->written, __ATOMIC_ACQUIRE); }
+
+static void stretches(const struct entry *e, emu_written_fn fn, void *user)
+{
+    const struct pieces *p = e->pieces;
+    for (uint64_t i = 0, end; i < p->n; i = end) {
+        end = i + 1;
+        if (!piece_set(p, i))
+            continue;
+        while (end < p->n && piece_set(p, end))
+            end++;
+        uint64_t lo = (p->first + i) * EMU_PIECE_BYTES, hi = (p->first + end) * EMU_PIECE_BYTES;
+        fn(user, lo > e->lo ? lo : e->lo, hi < e->hi ? hi : e->hi);
+    }
+}
+
+void emu_space_written(struct emu_space *s, bool forget, emu_written_fn fn, void *user)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < s->table->n; i++)
+        if (s->table->at[i].pieces)
+            stretches(&s->table->at[i], fn, user);
+    if (forget) {
+        change_begin(s);                       /* what kernels have found before has to be found again */
+        for (size_t i = 0; i < s->table->n; i++)
+            if (s->table->at[i].pieces)
+                memset(s->table->at[i].pieces->bits, 0, (s->table->at[i].pieces->n + 63) / 64 * 8);
+        __atomic_store_n(&s->written, false, __ATOMIC_RELEASE);
+        change_end(s);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Marks what is stored and makes *r the run of written pieces around it: the more a kernel has written, the less often it comes here. */
+static void note_store(struct emu_space *s, struct pieces *p, uint64_t address, uint32_t bytes, struct range_cache *r)
+{
+    uint64_t i = address / EMU_PIECE_BYTES - p->first, end = (address + bytes - 1) / EMU_PIECE_BYTES - p->first + 1;
+    if (end > p->n)                            /* it goes beyond the range: the caller refuses it */
+        end = p->n;
+    for (uint64_t k = i; k < end; k++)
+        if (!piece_set(p, k)) {
+            __atomic_fetch_or(&p->bits[k / 64], (uint64_t)1 << k % 64, __ATOMIC_RELAXED);
+            __atomic_store_n(&s->written, true, __ATOMIC_RELEASE);
+        }
+    while (i > 0 && piece_set(p, i - 1))
+        i--;
+    while (end < p->n && piece_set(p, end))
+        end++;
+    uint64_t lo = (p->first + i) * EMU_PIECE_BYTES, hi = (p->first + end) * EMU_PIECE_BYTES;
+    r->lo = lo > r->lo ? lo : r->lo;
+    r->hi = hi < r->hi ? hi : r->hi;
+}
+
+/* ---- look-ups of kernels ---- */
+
+bool space_lookup(const struct emu_space *s, uint64_t address, uint32_t stored_bytes, struct range_cache *out)
 {
     for (;;) {
         uint64_t seq = __atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE);
@@ -252,14 +340,18 @@ bool space_lookup(const struct emu_space *s, uint64_t address, struct range_cach
                 lo = mid + 1;
         }
         struct range_cache r = { .lo = 1 };
+        struct pieces *pieces = NULL;
         if (lo < n) {
             const struct entry *e = &t->at[lo];
             r = (struct range_cache){ .lo = __atomic_load_n(&e->lo, __ATOMIC_ACQUIRE), .hi = __atomic_load_n(&e->hi, __ATOMIC_ACQUIRE),
                                       .writable = __atomic_load_n(&e->writable, __ATOMIC_ACQUIRE) };
+            pieces = __atomic_load_n(&e->pieces, __ATOMIC_ACQUIRE);
         }
         if (__atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE) != seq)
             continue;
         bool there = r.lo <= address && address < r.hi;
+        if (there && stored_bytes && pieces)
+            note_store((struct emu_space *)(uintptr_t)s, pieces, address, stored_bytes, &r);
         if (there)
             *out = r;
         return there;

@@ -3,7 +3,8 @@
 #define HEDDLE_EMU_SPACE_H
 #include "emu/engine.h"
 
-/* The range that holds address, without a lock and in any thread. *out stays as it was when no range does. */
-bool space_lookup(const struct emu_space *s, uint64_t address, struct range_cache *out);
+/* The range that holds address, without a lock and in any thread. *out stays as it was when no range does. For a store of stored_bytes
+ * (0: it is none) into a watched range: the part around address that counts as written, as what is stored does from now on. */
+bool space_lookup(const struct emu_space *s, uint64_t address, uint32_t stored_bytes, struct range_cache *out);
 
 #endif

@@ -14,7 +14,7 @@ static const char *const kind_names[] = { "texture", "surface" };
 static bool variable(const struct ctx *c, uint64_t address, uint64_t *value)
 {
     struct range_cache r;
-    if (address & 7 || !space_lookup(c->space, address, &r) || r.hi - address < 8)
+    if (address & 7 || !space_lookup(c->space, address, 0, &r) || r.hi - address < 8)
         return false;
     memcpy(value, (const void *)(uintptr_t)address, 8);
     return true;

@@ -28,7 +28,7 @@ uint64_t texture_reach(const struct texture *t, const struct ctx *c)
 {
     struct range_cache r;
     uint64_t at = t->d.lo;
-    while (at < t->d.hi && space_lookup(c->space, at, &r))     /* mappings (cuMemMap) may lie side by side */
+    while (at < t->d.hi && space_lookup(c->space, at, 0, &r))     /* mappings (cuMemMap) may lie side by side */
         at = r.hi;
     return at < t->d.hi ? at : t->d.hi;
 }

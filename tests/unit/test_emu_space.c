@@ -35,8 +35,8 @@ START_TEST(bounds_are_exact)
     ck_assert(emu_space_find(space, EMU_HEAP + 16, &r) && r.hi == EMU_HEAP + 19);
     ck_assert(emu_space_find(space, EMU_HEAP + 18, &r) && !strcmp(r.what, "three"));
     ck_assert(!emu_space_find(space, EMU_HEAP + 19, &r));
-    ck_assert(!space_lookup(space, EMU_HEAP + 15, &c) && !space_lookup(space, EMU_HEAP + 19, &c));
-    ck_assert(space_lookup(space, EMU_HEAP + 17, &c) && c.lo == EMU_HEAP + 16 && c.hi == EMU_HEAP + 19 && c.writable);
+    ck_assert(!space_lookup(space, EMU_HEAP + 15, 0, &c) && !space_lookup(space, EMU_HEAP + 19, 0, &c));
+    ck_assert(space_lookup(space, EMU_HEAP + 17, 0, &c) && c.lo == EMU_HEAP + 16 && c.hi == EMU_HEAP + 19 && c.writable);
 }
 END_TEST
 
@@ -91,8 +91,8 @@ START_TEST(many_ranges_in_any_order)
     }
     for (uint64_t k = 0; k < N; k++) {
         struct range_cache c;
-        ck_assert(space_lookup(space, EMU_HEAP + 100 * k + 59, &c) && c.lo == EMU_HEAP + 100 * k);
-        ck_assert(!space_lookup(space, EMU_HEAP + 100 * k + 60, &c));
+        ck_assert(space_lookup(space, EMU_HEAP + 100 * k + 59, 0, &c) && c.lo == EMU_HEAP + 100 * k);
+        ck_assert(!space_lookup(space, EMU_HEAP + 100 * k + 60, 0, &c));
     }
     for (uint64_t k = 0; k < N; k += 2)
         ck_assert(emu_space_remove(space, EMU_HEAP + 100 * k, NULL));
@@ -112,10 +112,10 @@ static void *look(void *arg)
         struct range_cache c = { 0 };
         x = x * 6364136223846793005u + 1442695040888963407u;
         uint64_t k = (x >> 33) % 500, lo = EMU_HEAP + 4096 * k;
-        bool found = space_lookup(space, lo + 10, &c);
+        bool found = space_lookup(space, lo + 10, 0, &c);
         if (!found || c.lo != lo || c.hi != lo + 1000)
             __atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
-        if (space_lookup(space, lo + 2500, &c) && (c.lo != lo + 2000 || c.hi != lo + 3000))
+        if (space_lookup(space, lo + 2500, 0, &c) && (c.lo != lo + 2000 || c.hi != lo + 3000))
             __atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
     }
     return NULL;
@@ -157,6 +157,43 @@ START_TEST(the_child_of_a_fork_has_the_table)
 }
 END_TEST
 
+struct seen { uint64_t lo[8], hi[8]; size_t n; };
+static void see(void *user, uint64_t lo, uint64_t hi)
+{
+    struct seen *s = user;
+    ck_assert(s->n < 8);
+    s->lo[s->n] = lo;
+    s->hi[s->n++] = hi;
+}
+
+START_TEST(stores_into_watched_ranges_are_remembered)
+{
+    const uint64_t piece = EMU_PIECE_BYTES, lo = EMU_HEAP + 100, hi = EMU_HEAP + 5 * piece + 7;
+    struct emu_range r = { .lo = lo, .hi = hi, .watched = true };
+    struct range_cache c;
+    struct seen seen = { .n = 0 };
+    ck_assert(emu_space_add(space, &r, NULL) == ST_OK && add(hi, hi + 100, "unwatched") == ST_OK);
+    ck_assert(space_lookup(space, lo + 2 * piece, 0, &c) && c.lo == lo && c.hi == hi);
+    ck_assert(space_lookup(space, hi + 5, 4, &c) && c.lo == hi);
+    ck_assert(!emu_space_any_written(space));
+    ck_assert(space_lookup(space, lo, 4, &c) && c.lo == lo && c.hi == EMU_HEAP + piece);
+    ck_assert(space_lookup(space, hi - 4, 4, &c) && c.lo == EMU_HEAP + 5 * piece && c.hi == hi);
+    ck_assert(space_lookup(space, EMU_HEAP + 3 * piece - 8, 16, &c) && c.lo == EMU_HEAP + 2 * piece && c.hi == EMU_HEAP + 4 * piece);
+    ck_assert(emu_space_any_written(space));
+    emu_space_written(space, false, see, &seen);
+    ck_assert(seen.n == 3 && seen.lo[0] == lo && seen.hi[0] == EMU_HEAP + piece && seen.lo[1] == EMU_HEAP + 2 * piece && seen.hi[1] == EMU_HEAP + 4 * piece &&
+              seen.lo[2] == EMU_HEAP + 5 * piece && seen.hi[2] == hi);
+    ck_assert(space_lookup(space, EMU_HEAP + piece, 1, &c) && c.lo == lo && c.hi == EMU_HEAP + 4 * piece);   /* closes a gap */
+    uint64_t before = emu_space_generation(space);
+    seen.n = 0;
+    emu_space_written(space, true, see, &seen);
+    ck_assert(seen.n == 2 && emu_space_generation(space) > before && !emu_space_any_written(space));
+    seen.n = 0;
+    emu_space_written(space, true, see, &seen);
+    ck_assert(seen.n == 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("emu_space");
@@ -164,6 +201,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, bounds_are_exact);
+    tcase_add_test(t, stores_into_watched_ranges_are_remembered);
     tcase_add_test(t, overlap_is_refused);
     tcase_add_test(t, nearest_looks_both_ways);
     tcase_add_test(t, remove_gives_back_and_counts);
