@@ -10,6 +10,7 @@
 #include "interpose/abi.h"
 #include "interpose/args.h"
 #include "runtime/base/error.h"
+#include "runtime/checkpoint/host.h"
 #include "runtime/runtime.h"
 #include "runtime/share.h"
 
@@ -51,6 +52,15 @@ bool api_caller_is_library(void);
 struct api_arg { const char *type, *name; const void *at; size_t bytes; };
 extern bool api_tracing;
 void api_trace(const char *symbol, const struct api_arg *args, const char *result);   /* args end with a name of NULL */
+/* A call that is recorded or replayed (runtime/checkpoint/host.h). The call that starts the runtime is not: nothing is watched before. */
+enum status api_enter(struct host_site *site, const struct api_arg *args) MUST_CHECK;
+#define ENTER(symbol, params)                                                 \
+    static struct host_site site = {#symbol, "", 0};                          \
+    const bool watched = host_watched();                                      \
+    enum status st = watched ? api_enter(&site, (const struct api_arg[]){TRACED params {0}}) : ST_OK
+#define LEAVE()                                                               \
+    if (__builtin_expect(watched, 0))                                         \
+        st = host_leave(st)
 /* Names a function without a handler in the log the first time (told is the function's own flag). ST_NOT_SUPPORTED. */
 enum status api_unsupported(const char *symbol, bool *told);
 

@@ -24,7 +24,10 @@ static void trace(enum status st, const char *symbol, const struct api_arg *args
     EXPORT int symbol(PARAMS params)                                          \
     {                                                                         \
         api_thread.caller = __builtin_return_address(0);                      \
-        enum status st = handler(NAMES params);                               \
+        ENTER(symbol, params);                                                \
+        if (st == ST_OK)                                                      \
+            st = handler(NAMES params);                                       \
+        LEAVE();                                                              \
         TRACE(symbol, params);                                                \
         return leave(st);                                                     \
     }
@@ -34,7 +37,10 @@ static void trace(enum status st, const char *symbol, const struct api_arg *args
     {                                                                         \
         bool outer = api_thread.per_thread_stream;                            \
         api_thread.per_thread_stream = true;                                  \
-        enum status st = handler(NAMES params);                               \
+        ENTER(symbol, params);                                                \
+        if (st == ST_OK)                                                      \
+            st = handler(NAMES params);                                       \
+        LEAVE();                                                              \
         api_thread.per_thread_stream = outer;                                 \
         TRACE(symbol, params);                                                \
         return leave(st);                                                     \

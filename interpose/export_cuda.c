@@ -27,9 +27,12 @@ static void trace(enum status st, const char *symbol, const struct api_arg *args
     EXPORT int symbol(PARAMS params);                                         \
     EXPORT int symbol(PARAMS params)                                          \
     {                                                                         \
-        enum status st = BEFORE_##context;                                    \
+        ENTER(symbol, params);                                                \
+        if (st == ST_OK)                                                      \
+            st = BEFORE_##context;                                            \
         if (st == ST_OK)                                                      \
             st = handler(NAMES params);                                       \
+        LEAVE();                                                              \
         TRACE(symbol, params);                                                \
         return leave(st);                                                     \
     }
@@ -39,9 +42,12 @@ static void trace(enum status st, const char *symbol, const struct api_arg *args
     {                                                                         \
         bool outer = api_thread.per_thread_stream;                            \
         api_thread.per_thread_stream = true;                                  \
-        enum status st = BEFORE_##context;                                    \
+        ENTER(symbol, params);                                                \
+        if (st == ST_OK)                                                      \
+            st = BEFORE_##context;                                            \
         if (st == ST_OK)                                                      \
             st = handler(NAMES params);                                       \
+        LEAVE();                                                              \
         api_thread.per_thread_stream = outer;                                 \
         TRACE(symbol, params);                                                \
         return leave(st);                                                     \

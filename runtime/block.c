@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 
 enum { SMALL_MIN_SHIFT = 9, SMALL_MAX_SHIFT = 19, SMALL_CLASSES = SMALL_MAX_SHIFT - SMALL_MIN_SHIFT + 1 };
@@ -18,14 +20,14 @@ enum { SMALL_MIN_SHIFT = 9, SMALL_MAX_SHIFT = 19, SMALL_CLASSES = SMALL_MAX_SHIF
 struct small_class { VEC(uint64_t) used_before; uint64_t fresh, fresh_end; };
 static struct small_class small[2][SMALL_CLASSES];      /* by enum block_side */
 
-
 struct extent { uint64_t at, bytes; };
 static VEC(struct extent) freed;               /* of large blocks: sorted by address, never touching each other */
-static uint64_t frontier = EMU_HEAP;           /* nothing above was ever used */
+static uint64_t frontier = EMU_HEAP;           /* nothing from here to the ceiling was ever used */
+static uint64_t ceiling = RANGE_END;
 
 static uint64_t frontier_take(uint64_t bytes)
 {
-    if (bytes > RANGE_END - frontier)
+    if (bytes > ceiling - frontier)
         return 0;
     uint64_t at = frontier;
     frontier += bytes;
@@ -109,29 +111,138 @@ static uint64_t small_get(unsigned class, enum block_side side)
     return at;
 }
 
-uint64_t block_get(uint64_t bytes, enum block_side side, uint64_t *got_bytes)
+/* ---- a certain block, of a replay or a checkpoint ---- */
+
+static bool large_take(uint64_t at, uint64_t bytes)
 {
-    if (bytes > RANGE_END - EMU_HEAP)
-        return 0;
-    if (bytes > 1ull << SMALL_MAX_SHIFT) {
-        *got_bytes = (bytes + UNIT - 1) / UNIT * UNIT;
-        return large_get(*got_bytes);
+    if (at >= frontier) {
+        if (at > ceiling || bytes > ceiling - at)
+            return false;
+        uint64_t gap = at - frontier, from = frontier;
+        frontier = at + bytes;
+        if (gap)
+            large_put(from, gap);
+        return commit(at, bytes);
     }
+    for (size_t i = 0; i < freed.n; i++) {
+        struct extent e = freed.at[i];
+        if (at < e.at || at - e.at > e.bytes || e.bytes - (at - e.at) < bytes)
+            continue;
+        freed.at[i].bytes = at - e.at;
+        if (!freed.at[i].bytes)
+            memmove(&freed.at[i], &freed.at[i + 1], (--freed.n - i) * sizeof freed.at[0]);
+        uint64_t behind = e.at + e.bytes - (at + bytes);
+        if (behind)
+            large_put(at + bytes, behind);
+        return commit(at, bytes);
+    }
+    return false;
+}
+
+/* The fresh blocks up to `end` become free ones. */
+static void leave_fresh(struct small_class *c, uint64_t end, uint64_t bytes)
+{
+    for (; c->fresh < end; c->fresh += bytes)
+        (void)vec_push(&c->used_before, c->fresh);
+}
+
+static bool small_take(uint64_t at, unsigned class, enum block_side side)
+{
+    struct small_class *c = &small[side][class];
+    uint64_t bytes = 1ull << (class + SMALL_MIN_SHIFT), chunk = at / UNIT * UNIT;
+    if (at % bytes)
+        return false;
+    for (size_t i = c->used_before.n; i-- > 0;)
+        if (c->used_before.at[i] == at) {
+            memmove(&c->used_before.at[i], &c->used_before.at[i + 1], (--c->used_before.n - i) * sizeof c->used_before.at[0]);
+            memset((void *)(uintptr_t)at, 0, bytes);
+            return true;
+        }
+    if (at < c->fresh || at >= c->fresh_end) {
+        if (!large_take(chunk, UNIT))
+            return false;
+        leave_fresh(c, c->fresh_end, bytes);
+        c->fresh = chunk;
+        c->fresh_end = chunk + UNIT;
+    }
+    leave_fresh(c, at, bytes);
+    c->fresh = at + bytes;
+    return true;
+}
+
+static bool is_large(uint64_t bytes) { return bytes > 1ull << SMALL_MAX_SHIFT; }
+
+static unsigned class_of(uint64_t bytes)
+{
     unsigned class = 0;
     while ((1ull << (class + SMALL_MIN_SHIFT)) < bytes)
         class++;
+    return class;
+}
+
+bool block_take(uint64_t block, enum block_side side, uint64_t block_bytes)
+{
+    if (block < EMU_HEAP || block >= RANGE_END || block_bytes > RANGE_END - block || (is_large(block_bytes) && (block | block_bytes) % UNIT))
+        return false;
+    return is_large(block_bytes) ? large_take(block, block_bytes) : small_take(block, class_of(block_bytes), side);
+}
+
+uint64_t block_get_high(uint64_t bytes)
+{
+    bytes = (bytes + UNIT - 1) / UNIT * UNIT;
+    if (bytes > ceiling - frontier || !commit(ceiling - bytes, bytes))
+        return 0;
+    return ceiling -= bytes;
+}
+
+/* ---- any block ---- */
+
+static uint64_t any_block(uint64_t bytes, enum block_side side, uint64_t *got_bytes)
+{
+    if (bytes > RANGE_END - EMU_HEAP)
+        return 0;
+    if (is_large(bytes)) {
+        *got_bytes = (bytes + UNIT - 1) / UNIT * UNIT;
+        return large_get(*got_bytes);
+    }
+    unsigned class = class_of(bytes);
     *got_bytes = 1ull << (class + SMALL_MIN_SHIFT);
     return small_get(class, side);
 }
 
+/* Where it was in the recorded run. What a stream frees goes when the stream gets there, so that what was free then may yet have to become so. */
+static uint64_t block_again(uint64_t bytes, enum block_side side, uint64_t *got_bytes)
+{
+    enum { TRIES = 2000, NAP_NS = 1000000 };
+    struct { uint64_t at, bytes; } was = {0, bytes};
+    host_answer(&was, sizeof was);
+    *got_bytes = was.bytes;
+    for (int i = 0; was.at && i < TRIES; i++) {
+        if (block_take(was.at, side, was.bytes))
+            return was.at;
+        pthread_mutex_unlock(&the.memory);
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        pthread_mutex_lock(&the.memory);
+    }
+    return 0;
+}
+
+uint64_t block_get(uint64_t bytes, enum block_side side, uint64_t *got_bytes)
+{
+    if (host_replayed() && host_inside())
+        return block_again(bytes, side, got_bytes);
+    struct { uint64_t at, bytes; } got = {.bytes = bytes};
+    got.at = any_block(bytes, side, &got.bytes);
+    if (host_watched())
+        host_answer(&got, sizeof got);
+    *got_bytes = got.bytes;
+    return got.at;
+}
+
 void block_put(uint64_t block, enum block_side side, uint64_t block_bytes)
 {
-    if (block_bytes > 1ull << SMALL_MAX_SHIFT) {
+    if (is_large(block_bytes))
         large_put(block, block_bytes);
-        return;
-    }
-    unsigned class = 0;
-    while ((1ull << (class + SMALL_MIN_SHIFT)) < block_bytes)
-        class++;
-    (void)vec_push(&small[side][class].used_before, block);
+    else
+        (void)vec_push(&small[side][class_of(block_bytes)].used_before, block);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 
 enum { STACK_DEPTH = 64 };
@@ -392,6 +393,8 @@ void context_output(void *context, const char *text, size_t n)
 /* Through the program's own stdout, so that both kinds of text stay in the order in which they were written. */
 void context_flush(struct rt_context *c)
 {
+    if (host_watched())
+        host_synchronised(c);
     if (!__atomic_load_n(&c->output.n, __ATOMIC_RELAXED))
         return;
     pthread_mutex_lock(&c->output_lock);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/graph.h"
 #include "runtime/internal.h"
 
@@ -32,10 +33,16 @@ static void own_begin(void)
 
 static void own_end(void) { atomic_fetch_sub(&own_copies, 1); }
 
-static void own_copy(const struct rt_copy *c)
+/* op: what it would have been, had it been queued; NULL: it never would. */
+static void own_copy(const struct rt_copy *c, const struct op *op)
 {
     own_begin();
-    copy_run(c);
+    if (!host_watched())
+        copy_run(c);
+    else if (op)
+        host_op_copy(op);
+    else
+        host_copy(c);
     own_end();
 }
 
@@ -98,7 +105,7 @@ static enum status wait_then_copy(struct rt_stream *s, const struct rt_copy *cop
     context_flush(s->context);
     enum status st = context_status(s->context);
     if (st == ST_OK)
-        own_copy(copy);
+        own_copy(copy, NULL);
     return st;
 }
 
@@ -124,6 +131,7 @@ static enum status copy_async(struct rt_stream *s, const struct rt_copy *copy, b
 {
     uint64_t bytes = copy->width * copy->height * copy->depth;
     enum status st = ST_OK;
+    struct op done = {.u.copy = *copy};        /* what it would have been */
     pthread_mutex_lock(&the.lock);
     bool now = (bytes <= DIRECT_BYTES || src_pageable) && stream_idle(s);
     if (!now) {
@@ -137,10 +145,12 @@ static enum status copy_async(struct rt_stream *s, const struct rt_copy *copy, b
             if (op)
                 op_drop(op);
         }
+    } else if (host_watched()) {
+        host_pushed(&done);
     }
     pthread_mutex_unlock(&the.lock);
     if (now)
-        own_copy(copy);
+        own_copy(copy, &done);
     return st;
 }
 
@@ -171,6 +181,8 @@ enum status rt_memcpy(struct rt_stream *s, const struct rt_copy *copy, enum rt_w
     enum place dst = place_of(copy->dst, copy, copy->dst_pitch, copy->dst_slice), src = place_of(copy->src, copy, copy->src_pitch, copy->src_slice);
     if (dst == PLACE_BAD || src == PLACE_BAD)
         return ST_INVALID_VALUE;
+    if (host_watched() && src == PLACE_PAGEABLE && (st = host_verify_source(copy)) != ST_OK)
+        return st;
     bool large = copy->width * copy->height * copy->depth > DIRECT_BYTES;
     if (wait == RT_SYNC || dst == PLACE_PAGEABLE || (src == PLACE_PAGEABLE && large))
         return wait_then_copy(s, copy);
@@ -234,6 +246,8 @@ enum status rt_memset(struct rt_stream *s, uint64_t dst, uint64_t pitch, uint32_
         } else {
             st = ST_OUT_OF_MEMORY;
         }
+    } else if (wait == RT_ASYNC && host_watched()) {
+        host_step();
     }
     pthread_mutex_unlock(&the.lock);
     if (wait == RT_SYNC) {
@@ -242,7 +256,7 @@ enum status rt_memset(struct rt_stream *s, uint64_t dst, uint64_t pitch, uint32_
     }
     if (now && st == ST_OK) {
         own_begin();
-        set_run(&set);
+        host_watched() ? host_set(&set) : set_run(&set);
         own_end();
     }
     return st;

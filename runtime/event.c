@@ -1,6 +1,7 @@
 /* Events: a place in a stream. An event is done when its stream has passed the number of its newest record. */
 #include <time.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 
 enum status rt_event_create(struct rt_event **out, struct rt_context *c, uint32_t flags)
@@ -88,6 +89,8 @@ enum status rt_event_record(struct rt_event *e, struct rt_stream *s)
         e->stream = s;
         e->seq = seq_next();
         record_happened(e, e->seq);
+        if (host_watched())
+            host_step();
     } else {
         struct op *op = op_new(s, OP_RECORD);
         if (op) {
@@ -134,7 +137,11 @@ enum status rt_event_query(struct rt_event *e)
     if (st != ST_OK)
         return st;
     pthread_mutex_lock(&the.lock);
-    bool is = done(e);
+    bool is = done(e), now = is;
+    if (host_watched())
+        host_answer(&is, sizeof is);
+    if (is && !now && e->stream)               /* a replay: then it can only be a matter of time */
+        fifo_wait(e->stream, e->seq);
     pthread_mutex_unlock(&the.lock);
     if (is)
         context_flush(e->context);
@@ -172,5 +179,11 @@ enum status rt_event_elapsed(double *ms, struct rt_event *start, struct rt_event
     else
         *ms = ((double)end->time_ns - (double)start->time_ns) * 1e-6;
     pthread_mutex_unlock(&the.lock);
+    if (host_watched()) {
+        struct { int32_t status, none; double ms; } answer = {.status = (int32_t)st, .ms = st == ST_OK ? *ms : 0};
+        host_answer(&answer, sizeof answer);
+        st = (enum status)answer.status;
+        *ms = st == ST_OK ? answer.ms : *ms;
+    }
     return st;
 }

@@ -17,7 +17,7 @@
 #include "runtime/base/vec.h"
 #include "runtime/runtime.h"
 
-struct object { uint32_t magic; uint8_t kind; struct object *next_free; };      /* first member of everything that rt_is knows */
+struct object { uint32_t magic; uint8_t kind; struct object *next_free; uint64_t number /* in the order of making */; };   /* first member of everything that rt_is knows */
 void *object_new(enum rt_kind kind);                    /* zeroed; NULL: no memory */
 void object_free(void *o);
 
@@ -126,6 +126,8 @@ struct allocation {                                     /* one per range in the 
 enum block_side { BLOCK_DEVICE, BLOCK_HOST };              /* what the host writes at any time shares no 2 MiB with what only the device writes: share.c */
 uint64_t block_get(uint64_t bytes, enum block_side side, uint64_t *got_bytes);    /* 0: address space exhausted. 512-byte aligned; from 2 MiB on 2 MiB aligned */
 void block_put(uint64_t block, enum block_side side, uint64_t block_bytes);
+bool block_take(uint64_t block, enum block_side side, uint64_t block_bytes);     /* a certain one, as block_get gave it in another run; false: it is not free */
+uint64_t block_get_high(uint64_t bytes);                /* from the other end of the range, for good; 0: none. For what comes at times that no program decides */
 
 struct allocation_request {
     struct rt_context *context; struct device *device; enum rt_memory_kind kind;
@@ -180,6 +182,7 @@ struct op {
     uint8_t kind;
     bool started;                                       /* a grid or host function under way */
     void *owned;                                        /* staging buffer, free()d with the operation */
+    uint64_t call; uint32_t step; bool held;            /* checkpoint/host.h: who enqueued it, and whether a replay must not run it */
     union {
         struct rt_copy copy;
         struct set set;
@@ -246,6 +249,11 @@ void copies_let(void);
 void set_run(const struct set *s);
 void streams_pause(void);                               /* until streams_resume, with the.lock held, nothing of the device runs: no kernel, no copy, no fill */
 void streams_resume(void);
+void queue_each(void (*fn)(void *user, struct op *op), void *user);     /* all operations in queues */
+bool queue_quiet(void);                                 /* no kernel has begun and nobody executes operations */
+void queue_wake(void);                                  /* what may run has changed */
+void queue_settle(void);                                /* until nothing is left that may run; without the.lock, by a thread that nothing waits for */
+bool queue_callbacks_idle(void);                        /* no host function is at work; without the.lock */
 void streams_stop(void);                                /* process exit: the simulation thread ends; what it had is abandoned */
 bool streams_in_simulation(void);                       /* the calling thread is the simulation or callback thread */
 size_t streams_left(void);                              /* launches that never ran, after streams_stop */

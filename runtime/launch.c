@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runtime/base/symbol.h"
+#include "runtime/checkpoint/host.h"
 #include "runtime/graph.h"
 #include "runtime/internal.h"
 #include "runtime/lowering.h"
@@ -14,13 +15,11 @@ static VEC(uint64_t) slots[SLOT_CLASSES];
 
 static bool slots_grow(unsigned k)
 {
-    uint64_t bytes = (uint64_t)slot_class[k].bytes * slot_class[k].per_chunk, got;
+    uint64_t bytes = (uint64_t)slot_class[k].bytes * slot_class[k].per_chunk;
     pthread_mutex_lock(&the.memory);
-    uint64_t at = block_get(bytes, BLOCK_HOST, &got);
+    uint64_t at = block_get_high(bytes);
     struct emu_range r = {.lo = at, .hi = at + bytes, .kind = EMU_RANGE_PARAM, .read_only = true, .what = "kernel parameters"};
     bool ok = at && emu_space_add(the.space, &r, NULL) == ST_OK;
-    if (at && !ok)
-        block_put(at, BLOCK_HOST, got);
     pthread_mutex_unlock(&the.memory);
     ok = ok && vec_reserve(&slots[k], slots[k].n + slot_class[k].per_chunk);
     for (uint32_t i = slot_class[k].per_chunk; ok && i-- > 0;)
@@ -254,7 +253,14 @@ static enum status enqueue(const struct rt_launch *l, const struct cluster_choic
         o->explicit_cluster = cluster->asked;
         if (params)
             write_params((void *)(uintptr_t)params, l, f, bytes);
-        op_push(op);
+        if (host_watched() && params)
+            st = host_verify("parameters of the kernel", (const void *)(uintptr_t)params, bytes);
+        if (st == ST_OK) {
+            op_push(op);
+        } else {
+            params_put(params, bytes);
+            op_drop(op);
+        }
     }
     pthread_mutex_unlock(&the.lock);
     return st;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 
 enum { GRAIN = 512, PITCH_GRAIN = 512 };
@@ -29,6 +30,8 @@ void rt_device_memory(int device, uint64_t *free_bytes, uint64_t *total_bytes)
     *total_bytes = d ? d->facts->memory_bytes : 0;
     *free_bytes = d && usable(d) > d->used_bytes ? usable(d) - d->used_bytes : 0;
     pthread_mutex_unlock(&the.memory);
+    if (host_watched())                        /* memory that streams free goes when they get there */
+        host_answer(free_bytes, sizeof *free_bytes);
 }
 
 /* ---- records ---- */
@@ -84,6 +87,7 @@ static enum status range_add(struct allocation *a, const char *what, struct erro
 {
     struct emu_range r = {.lo = a->base, .hi = a->base + a->bytes, .kind = kinds[a->kind].range,
                           .device = (uint16_t)(a->device ? a->device->ordinal : 0), .owner = a};
+    r.watched = host_mode() == HOST_RECORDED && (r.kind == EMU_RANGE_HOST || r.kind == EMU_RANGE_MANAGED);
     if (what)
         snprintf(r.what, sizeof r.what, "%s", what);
     else

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/graph.h"
 #include "runtime/internal.h"
 #include "runtime/share.h"
@@ -83,6 +84,8 @@ enum status rt_pool_attribute(const struct rt_pool *p, enum rt_pool_attribute a,
     pthread_mutex_lock(&the.memory);
     *value = p->values[a];
     pthread_mutex_unlock(&the.memory);
+    if (host_watched())
+        host_answer(value, sizeof *value);
     return ST_OK;
 }
 
@@ -307,6 +310,8 @@ enum status rt_free_async(struct rt_stream *s, uint64_t address)
             op->u.allocation = a;
             op_push(op);
         }
+    } else if (host_watched()) {
+        host_step();
     }
     pthread_mutex_unlock(&the.lock);
     if (now)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/base/hello.h"
+#include "runtime/checkpoint/host.h"
 #include "runtime/graph_internal.h"
 #include "runtime/internal.h"
 
@@ -38,6 +39,7 @@ static const size_t object_bytes[RT_KINDS] = {
 static char *object_base;
 static size_t object_top;
 static struct object *object_freed[RT_KINDS];
+static uint64_t objects_made;
 
 void *object_new(enum rt_kind kind)
 {
@@ -54,6 +56,7 @@ void *object_new(enum rt_kind kind)
     }
     if (o) {
         memset(o, 0, object_bytes[kind]);
+        o->number = ++objects_made;
         o->kind = (uint8_t)kind;
         o->magic = LIVE;
     }
@@ -80,12 +83,20 @@ bool rt_is(const void *handle, enum rt_kind kind)
     return __atomic_load_n(&o->magic, __ATOMIC_RELAXED) == LIVE && o->kind == kind;
 }
 
+uint64_t rt_handle_number(const void *handle)
+{
+    uintptr_t at = (uintptr_t)handle, base = (uintptr_t)object_base;
+    bool is = base && at >= base && at < base + OBJECT_RANGE && at % OBJECT_ALIGN == 0;
+    return is ? ((const struct object *)handle)->number : 0;
+}
+
 /* ---- start ---- */
 
 static void fork_child(void)
 {
     if (atomic_load(&the.state) == STARTED)
         atomic_store(&the.state, FORKED);
+    host_mode_now = HOST_FREE;                 /* the parent's business */
 }
 
 /* A fork in the middle of a start must not leave a child with half a runtime. */
@@ -139,7 +150,7 @@ static enum status start(struct error *err)
         if (st != ST_OK)
             return error_set(err, st, "no host memory for device %d", i);
     }
-    return ST_OK;
+    return host_start(err);
 }
 
 enum status rt_start(struct error *err)
@@ -177,6 +188,7 @@ __attribute__((destructor)) static void finish(void)
 {
     if (!rt_started() || the.pid != (int)getpid())
         return;
+    host_end();
     streams_stop();
     if (!the.quiet)
         summary_print();

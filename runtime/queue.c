@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 
 enum { OPS_PER_CHUNK = 64, MAX_PENDING = 16384 };
@@ -46,6 +47,7 @@ static VEC(struct op *) running;               /* launches that have begun */
 static size_t turn;
 static VEC(struct op *) calls;                 /* for the callback thread, oldest first */
 static size_t abandoned;
+static size_t callbacks;                       /* host functions handed over and not finished */
 static _Thread_local bool in_simulation;
 
 bool streams_in_simulation(void) { return in_simulation; }
@@ -70,7 +72,8 @@ struct op *op_new(struct rt_stream *s, enum op_kind kind)
     op->next = NULL;
     op->stream = s;
     op->kind = (uint8_t)kind;
-    op->started = false;
+    op->started = op->held = false;
+    op->call = 0;
     op->owned = NULL;
     return op;
 }
@@ -128,10 +131,15 @@ static bool others_clear(const struct rt_stream *s, uint64_t seq)
     return true;
 }
 
-bool stream_idle(const struct rt_stream *s) { return !s->head && others_clear(s, last_seq); }
+bool stream_idle(const struct rt_stream *s)
+{
+    return !s->head && others_clear(s, last_seq) && !(host_replayed() && host_call_survives());
+}
 
 static bool value_ready(const struct op *op)
 {
+    if (host_replayed())                       /* what writes it may be a kernel, which does not run */
+        return true;
     uint64_t now = op->u.value.bytes == 8 ? __atomic_load_n((uint64_t *)(uintptr_t)op->u.value.address, __ATOMIC_ACQUIRE)
                                           : __atomic_load_n((uint32_t *)(uintptr_t)op->u.value.address, __ATOMIC_ACQUIRE);
     uint64_t want = op->u.value.value;
@@ -150,6 +158,8 @@ static bool op_ready(const struct op *op)
         return false;
     if (context_status(op->stream->context) != ST_OK)
         return true;                           /* to be dropped */
+    if (op->held && host_replayed())
+        return false;
     if (!others_clear(op->stream, op->seq))
         return false;
     if (op->kind == OP_WAIT_EVENT)
@@ -207,6 +217,8 @@ static void drive_until(const struct waiter *w)
     fenv_t own;
     fegetenv(&own);
     fesetenv(FE_DFL_ENV);
+    if (host_watched())
+        host_waits();
     while (!satisfied(w) && !driven && !quitting && drive())
         ;
     fesetenv(&own);
@@ -214,17 +226,13 @@ static void drive_until(const struct waiter *w)
         pthread_cond_signal(&work);
 }
 
-static void wait_for(struct waiter *w)
+static void sleep_until(struct waiter *w)
 {
-    if (driven && pthread_equal(driver, pthread_self()))
-        return;                                /* exit() in a signal handler, on top of what this thread was driving */
-    if (!satisfied(w) && !driven && thread_runs)
-        drive_until(w);
-    if (satisfied(w))
-        return;
     pthread_cond_init(&w->wake, NULL);
     w->next = waiters;
     waiters = w;
+    if (host_watched())
+        host_waits();
     while (!satisfied(w))
         pthread_cond_wait(&w->wake, &the.lock);
     for (struct waiter **at = &waiters; *at; at = &(*at)->next)
@@ -233,6 +241,21 @@ static void wait_for(struct waiter *w)
             break;
         }
     pthread_cond_destroy(&w->wake);
+}
+
+static void wait_for(struct waiter *w)
+{
+    if (driven && pthread_equal(driver, pthread_self()))
+        return;                                /* exit() in a signal handler, on top of what this thread was driving */
+    if (!satisfied(w) && !driven && thread_runs)
+        drive_until(w);
+    if (!satisfied(w))
+        sleep_until(w);
+    if (host_watched()) {
+        pthread_mutex_unlock(&the.lock);
+        host_goes_on();
+        pthread_mutex_lock(&the.lock);
+    }
 }
 
 void stream_wait(struct rt_stream *s) { wait_for(&(struct waiter){.stream = s, .seq = last_seq}); }
@@ -300,6 +323,7 @@ static void *run_callbacks(void *unused)
             op->u.call.host(op->u.call.user);
         pthread_mutex_lock(&the.lock);
         finish(op);
+        callbacks--;
         if (thread_sleeps)
             pthread_cond_signal(&work);
     }
@@ -327,6 +351,7 @@ static bool call_hand_over(struct op *op)
     if (!callback_runs || !vec_push(&calls, op))
         return false;
     op->started = true;
+    callbacks++;
     pthread_cond_signal(&callback_work);
     return true;
 }
@@ -352,6 +377,8 @@ static void launch_begin(struct op *op)
     }
     if (st == ST_OK)
         return;
+    if (host_watched())
+        host_op_fault(op, st);
     fail(op->stream->context, &e);
     finish(op);
 }
@@ -367,9 +394,14 @@ static void run(struct op *op)
         }
         return;
     }
-    if (op->kind == OP_LAUNCH && !dropped) {
+    if (op->kind == OP_LAUNCH && !dropped && !host_replayed()) {
         launch_begin(op);
         return;
+    }
+    if (op->kind == OP_LAUNCH && !dropped) {   /* of a replay */
+        enum status st = host_op_skip(op);
+        if (st != ST_OK)
+            context_poison(c, st);
     }
     abandoned += op->kind == OP_LAUNCH && atomic_load(&the.leaving);
     bool slow = !dropped && (op->kind == OP_COPY || op->kind == OP_SET);
@@ -377,9 +409,9 @@ static void run(struct op *op)
         op->started = true;
         pthread_mutex_unlock(&the.lock);
         if (op->kind == OP_COPY)
-            copy_run(&op->u.copy);
+            host_watched() ? host_op_copy(op) : copy_run(&op->u.copy);
         else if (op->kind == OP_SET)
-            set_run(&op->u.set);
+            host_watched() ? host_op_set(op) : set_run(&op->u.set);
         else
             allocation_drop(op->u.allocation);
         pthread_mutex_lock(&the.lock);
@@ -409,8 +441,11 @@ static void run_turn(void)
         turn++;
         return;
     }
-    if (end == SLICE_FAULT)
+    if (end == SLICE_FAULT) {
+        if (host_watched())
+            host_op_fault(op, grid_status(op));
         context_poison(c, grid_status(op));
+    }
     memmove(running.at + at, running.at + at + 1, (--running.n - at) * sizeof *running.at);
     grid_end(op);
     finish(op);
@@ -487,12 +522,27 @@ static bool simulation_start(void)
     return thread_start(&thread, simulate);
 }
 
+static void wait_for_room(void)
+{
+    if (host_watched())
+        host_waits();
+    while (pending >= MAX_PENDING)
+        pthread_cond_wait(&room, &the.lock);
+    if (host_watched()) {
+        pthread_mutex_unlock(&the.lock);
+        host_goes_on();
+        pthread_mutex_lock(&the.lock);
+    }
+}
+
 void op_push(struct op *op)
 {
     struct rt_stream *s = op->stream;
-    while (pending >= MAX_PENDING && !in_simulation)
-        pthread_cond_wait(&room, &the.lock);
+    if (pending >= MAX_PENDING && !in_simulation)
+        wait_for_room();
     op->seq = ++last_seq;
+    if (host_watched())
+        host_pushed(op);
     pending++;
     if (s->tail)
         s->tail->next = op;
@@ -526,6 +576,57 @@ void streams_resume(void)
     if (--pauses == 0 && ring && thread_sleeps)
         pthread_cond_signal(&work);
     pthread_mutex_unlock(&the.lock);
+}
+
+/* ---- for checkpoints ---- */
+
+void queue_each(void (*fn)(void *user, struct op *op), void *user)
+{
+    const struct rt_stream *t = ring;
+    if (t)
+        do {
+            for (struct op *op = t->head; op; op = op->next)
+                fn(user, op);
+            t = t->next_active;
+        } while (t != ring);
+}
+
+bool queue_quiet(void) { return !running.n && !driven; }
+
+void queue_wake(void)
+{
+    if (thread_sleeps)
+        pthread_cond_signal(&work);
+}
+
+void queue_settle(void)
+{
+    enum { NAP_NS = 100000 };
+    pthread_mutex_lock(&the.lock);
+    while (driven || callbacks || pick()) {
+        if (driven || callbacks) {
+            pthread_mutex_unlock(&the.lock);
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+            pthread_mutex_lock(&the.lock);
+        } else {
+            (void)drive();
+        }
+    }
+    pthread_mutex_unlock(&the.lock);
+}
+
+bool queue_callbacks_idle(void)
+{
+    pthread_mutex_lock(&the.lock);
+    bool idle = !callbacks;
+    pthread_mutex_unlock(&the.lock);
+    return idle;
+}
+
+void queue_resume(struct op *op)
+{
+    if (!vec_push(&running, op))
+        fail(op->stream->context, &(struct error){.status = ST_OUT_OF_MEMORY, .text = "no host memory for a running kernel"});
 }
 
 /* exit() may come from a signal handler, on top of a thread that holds the lock or drives: then things are left as they are. */

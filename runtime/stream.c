@@ -1,6 +1,7 @@
 /* Streams as programs see them; queue.c works them off. */
 #include <stdlib.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/graph.h"
 #include "runtime/internal.h"
 
@@ -129,7 +130,11 @@ enum status rt_stream_query(struct rt_stream *s)
     if (st != ST_OK)
         return st;
     pthread_mutex_lock(&the.lock);
-    bool idle = stream_idle(s);
+    bool idle = stream_idle(s), now = idle;
+    if (host_watched())
+        host_answer(&idle, sizeof idle);
+    if (idle && !now)                          /* a replay: then it can only be a matter of time */
+        stream_wait(s);
     pthread_mutex_unlock(&the.lock);
     if (idle)
         context_flush(c);
@@ -197,6 +202,8 @@ enum status rt_stream_wait_event(struct rt_stream *s, struct rt_event *e)
         } else {
             st = ST_OUT_OF_MEMORY;
         }
+    } else if (host_watched()) {
+        host_step();
     }
     pthread_mutex_unlock(&the.lock);
     return st;

@@ -38,3 +38,17 @@ void hello_cuda_called(void)
     if (hello && !atomic_flag_test_and_set(&said))
         atomic_fetch_add(&hello->cuda_calls, 1);
 }
+
+bool hello_claim(void)
+{
+    struct hello_page *hello = atomic_load(&page);
+    int nobody = 0;
+    return !hello || atomic_compare_exchange_strong(&hello->owner, &nobody, (int)getpid());
+}
+
+void hello_failed(void)
+{
+    struct hello_page *hello = atomic_load(&page);
+    if (hello)
+        atomic_fetch_add(&hello->failed, 1);
+}

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_BASE_HELLO_H
 #define HEDDLE_BASE_HELLO_H
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HELLO_ENV "HEDDLE_HELLO"
@@ -14,9 +15,13 @@ struct hello_page {
     uint64_t magic;
     atomic_uint loaded;        /* processes in which the library's constructor ran */
     atomic_uint cuda_calls;    /* of them, how many called CUDA */
+    atomic_int owner;          /* the process that is recorded or resumed; 0: none yet */
+    atomic_uint failed;        /* a resume went wrong: the launcher ends with its own status */
 };
 
 /* Library side. To be called at the first CUDA call of the process; cheap when repeated; any thread. */
 void hello_cuda_called(void);
+bool hello_claim(void);        /* the calling process is the first of the run to ask; true without a launcher */
+void hello_failed(void);
 
 #endif

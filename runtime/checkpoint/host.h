@@ -1,0 +1,110 @@
+/* The host's side of a checkpoint: what the program asked for, and what it was told.
+ *
+ * A recorded run puts every call of the two APIs on a tape: its name and arguments, and whatever the device gave to the host that could be otherwise in another run:
+ * bytes copied to it, what kernels stored where the host can look (pinned, registered and managed memory), text of printf, answers about progress and time.
+ * A replayed run executes the program again from its start. The calls do what they always do, allocations and streams included, but each is held against the
+ * tape; kernels are skipped, and what the device gave comes from the tape. At the call during which the checkpoint was taken, the device's state is
+ * put in place and the replay is over.
+ *
+ * Operations of streams run in a replay too, in their streams' order, so that host functions see what they saw; those that were not finished at the checkpoint are
+ * held back until its state is there. Calls are numbered from 1; an operation is known by its call and its place in it (host_step), because whether it is
+ * queued or done at once is a matter of speed.
+ *
+ * One host thread: as soon as a second one calls CUDA, a recorded run cannot be replayed and says so when a checkpoint is asked for; in a replay it waits for the
+ * end of it. A child after fork is no part of either.
+ *
+ * Divergence: the first call that differs from the tape is reported once, and it and all later ones answer ST_UNKNOWN; the launcher then ends with its own
+ * failure status, whatever the program makes of it. */
+#ifndef HEDDLE_RUNTIME_CHECKPOINT_HOST_H
+#define HEDDLE_RUNTIME_CHECKPOINT_HOST_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+
+enum host_mode { HOST_FREE, HOST_RECORDED, HOST_REPLAYED };
+extern int host_mode_now;                      /* enum host_mode; changes at the start, at the end of a replay, and in a forked child */
+static inline enum host_mode host_mode(void) { return (enum host_mode)__atomic_load_n(&host_mode_now, __ATOMIC_RELAXED); }
+static inline bool host_watched(void) { return __builtin_expect(host_mode() != HOST_FREE, 0); }
+static inline bool host_replayed(void) { return __builtin_expect(host_mode() == HOST_REPLAYED, 0); }
+
+/* ---- the process (process.c) ---- */
+
+/* With the runtime made: records when the settings ask for checkpoints, replays when they name a file. */
+enum status host_start(struct error *err) MUST_CHECK;
+enum status host_record(struct error *err) MUST_CHECK;             /* the two that it chooses from */
+enum status host_replay(const char *path, struct error *err) MUST_CHECK;
+void host_end(void);                           /* of the process: a replay that has not reached its checkpoint is a failure */
+
+/* ---- calls (interpose) ---- */
+
+struct host_site {                             /* a function of the API; static, one each */
+    const char *symbol;
+    char args[120];                            /* their names, "bytes, flags"; filled in at the first call */
+    uint16_t number;                           /* on the tape; 0: not there yet */
+};
+/* A call begins; words describe its arguments in a way that is the same in every run. Not ST_OK: it must not be executed (divergence, or the checkpoint could not
+ * be put in place). host_leave: what it answers. Calls from within calls, and of other threads, count as part of the program. */
+enum status host_enter(struct host_site *site, const uint64_t *words, unsigned n) MUST_CHECK;
+enum status host_leave(enum status st) MUST_CHECK;
+/* Where programs, their libraries, heaps and stacks usually are; what is there moves from run to run. */
+static inline bool host_address(uint64_t v) { return v >= 0x500000000000 && v < 0x800000000000; }
+/* A handle as its place in the order in which handles were made; 0: it is none. */
+uint64_t rt_handle_number(const void *handle);
+
+bool host_inside(void);                        /* the calling thread is the host thread, in a call */
+
+/* ---- within calls (runtime); each does nothing on other threads and outside calls ---- */
+
+/* What the call is about to tell the program and another run might not: kept on the tape, or replaced by what is there. */
+void host_answer(void *data, size_t bytes);
+/* What must be the same as in the recorded run. Words that look like addresses of the host's own memory are not compared. what: for the report. */
+enum status host_verify(const char *what, const void *data, size_t bytes) MUST_CHECK;
+/* The bytes that a copy reads from the program's own memory must be the same. */
+struct rt_copy;
+enum status host_verify_source(const struct rt_copy *c) MUST_CHECK;
+/* Copies and fills that the calling thread does itself after having waited; in place of copy_run and set_run. */
+void host_copy(const struct rt_copy *c);
+struct set;
+void host_set(const struct set *s);
+/* The host has waited and may look at memory now; before context_flush prints. Takes the.lock. */
+struct rt_context;
+void host_synchronised(struct rt_context *c);
+
+/* ---- operations (queue.c); under the.lock ---- */
+
+struct op;
+/* An operation is pushed, or, where it moves bytes, done at once: sets op->call and op->step, and op->held when a replay must not run it. */
+void host_pushed(struct op *op);
+/* What could have been pushed was done at once. */
+void host_step(void);
+/* A replay: something that the present call enqueues was not finished at the checkpoint, so nothing of it is done at once. */
+bool host_call_survives(void);
+void host_op_copy(const struct op *op);        /* in place of copy_run and set_run; without the.lock */
+void host_op_set(const struct op *op);
+void host_op_fault(const struct op *op, enum status st);   /* a launch failed */
+enum status host_op_skip(const struct op *op); /* a replay's launch: how it ended */
+/* The calling thread begins and ends to wait inside a call. The second may wait for a checkpoint to be written; without the.lock. */
+void host_waits(void);
+void host_goes_on(void);
+
+/* ---- checkpoints (whoever writes and restores the device's state) ---- */
+
+/* Brings the host to a place where the program can be taken up again: inside a call, before it has changed anything. Waits for that, at most some seconds. Called by
+ * whoever executes operations, without locks. On ST_OK the host stays there until host_let_go; ST_NOT_READY: not here, but perhaps some instructions later;
+ * ST_NOT_SUPPORTED: no checkpoint of this run can be resumed with its program, err says why. */
+enum status host_stop(struct error *err) MUST_CHECK;
+void host_let_go(void);
+/* After host_stop: the sections that are the host's. */
+struct hck_writer;
+enum status host_save(struct hck_writer *w, struct error *err) MUST_CHECK;
+/* What host.c calls at the end of a replay, from the host's thread, with nothing running and no lock held: allocations and their contents, the devices' and contexts'
+ * state, and the launches that were not finished, n of them in the order in which they were enqueued. They are in their streams' queues already, with their
+ * parameters; those that had begun are to be begun and given to queue_resume. */
+struct hck_reader;
+enum status device_restore(struct hck_reader *r, struct op *const *launches, size_t n, struct error *err) MUST_CHECK __attribute__((weak));
+bool checkpoint_armed(void) __attribute__((weak));     /* the settings ask for checkpoints */
+void queue_resume(struct op *op);              /* op->started and op->u.launch.run are set: it takes its turns from now on. Under the.lock */
+
+#endif
