@@ -3,7 +3,8 @@
 #   build/heddle            the launcher (runtime/cli and what it needs of the archive)
 #   build/libheddle.so      what is preloaded; its SONAME is libcuda.so.1
 #   build/libheddle_core.a  the same objects, for unit tests and fuzzers
-#   build/shims/            empty libcudart.so.N for machines without a toolkit, and libcuda.so for dlopen
+#   build/shims/            empty libcudart.so.N for machines without a toolkit, and libcuda.so for dlopen;
+#                           in shims/nvml the library as libnvidia-ml.so.1
 #
 # Variables: BUILD=dir  WERROR=1  SAN=-fsanitize=..  CC=..  PREFIX=/usr/local  DESTDIR=  FUZZ_SECONDS=10  V=1
 
@@ -99,7 +100,7 @@ $(BUILD)/heddle: $(obj)/runtime/cli/main.o $(cli_core) $(core)
 	$(call say,LD)$(CC) $(CFLAGS) -o $@ $^ $(EXE_LIBS)
 
 cudart_shims := $(foreach v,11.0 12 13,$(BUILD)/shims/libcudart.so.$(v))
-shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1
+shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1 $(BUILD)/shims/nvml/libnvidia-ml.so.1
 
 # Empty, but with the SONAME and the version node that the loader asks for; the preloaded library has the symbols.
 $(cudart_shims): $(BUILD)/shims/libcudart.so.%: Makefile
@@ -108,6 +109,10 @@ $(cudart_shims): $(BUILD)/shims/libcudart.so.%: Makefile
 
 $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1:
 	@mkdir -p $(@D); ln -sf ../libheddle.so $@
+
+# In a folder of its own, which is always on the loader's path: the library itself under NVML's name.
+$(BUILD)/shims/nvml/libnvidia-ml.so.1:
+	@mkdir -p $(@D); ln -sf ../../libheddle.so $@; ln -sf ../../libheddle.so $(@D)/libnvidia-ml.so
 
 # ---- demo: a CUDA driver-API program in plain C, its PTX inside ----
 
@@ -203,6 +208,9 @@ install: all                                                         ## install 
 	install -m 755 $(cudart_shims) $(DESTDIR)$(PREFIX)/lib/heddle/shims
 	ln -sf ../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/libcuda.so
 	ln -sf ../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/libcuda.so.1
+	install -d $(DESTDIR)$(PREFIX)/lib/heddle/shims/nvml
+	ln -sf ../../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/nvml/libnvidia-ml.so.1
+	ln -sf ../../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/nvml/libnvidia-ml.so
 
 clean:                                                               ## remove the build folder
 	rm -rf $(BUILD)

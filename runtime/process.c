@@ -133,7 +133,7 @@ static enum status start(struct error *err)
     if (objects == MAP_FAILED)
         return error_set(err, ST_OUT_OF_MEMORY, "cannot reserve addresses for handles");
     object_base = objects;
-    int there = (int)(knobs->devices < 0 ? 0 : knobs->devices > MAX_DEVICES ? MAX_DEVICES : knobs->devices), number[MAX_DEVICES];
+    int there = rt_machine_devices(), number[MAX_DEVICES];
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     the.n_devices = visible_devices(visible, gpu, there, number);
     if (there && !the.n_devices)
@@ -222,6 +222,28 @@ void rt_device_uuid(int device, uint8_t uuid[16])
     memset(uuid, 0, 16);
     if (d)
         device_uuid(d->facts, d->number, uuid);
+}
+
+int rt_machine_devices(void)
+{
+    int64_t n = rt_knobs()->devices;
+    return n < 0 ? 0 : n > MAX_DEVICES ? MAX_DEVICES : (int)n;
+}
+
+void rt_machine_uuid(int number, uint8_t uuid[16])
+{
+    const struct rt_device_facts *gpu = rt_gpu_find(rt_knobs()->gpu);
+    memset(uuid, 0, 16);
+    if (gpu)
+        device_uuid(gpu, number, uuid);
+}
+
+int rt_machine_ordinal(int number)
+{
+    for (int i = 0; i < the.n_devices; i++)
+        if (the.devices[i].number == number)
+            return i;
+    return -1;
 }
 
 struct rt_pci rt_device_pci(int device)

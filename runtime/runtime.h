@@ -48,6 +48,10 @@ const struct rt_device_facts *rt_gpu_at(size_t i);               /* all of them,
 void rt_device_uuid(int device, uint8_t uuid[16]);
 struct rt_pci { uint32_t domain, bus, device; };
 struct rt_pci rt_device_pci(int device);
+/* The machine's GPUs by number, visible to the program or not. Need no start. */
+int rt_machine_devices(void);
+void rt_machine_uuid(int number, uint8_t uuid[16]);
+int rt_machine_ordinal(int number);                     /* as the program counts, after rt_start; -1: not visible to it */
 void rt_device_memory(int device, uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* ---- contexts -------------------------------------------------------------------------------------------------------------------------------------- */

@@ -199,6 +199,10 @@ static bool prepare(struct cli *c, const struct target *t)
     }
     if (needs_shims(t) && !env_prepend("LD_LIBRARY_PATH", c->shims))   /* asks without our preload */
         return false;
+    char nvml[sizeof c->shims + 8];
+    snprintf(nvml, sizeof nvml, "%s/nvml", c->shims);
+    if (!env_prepend("LD_LIBRARY_PATH", nvml))
+        return false;
     return set_preload(c, t) && set_settings(c);
 }
 
