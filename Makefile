@@ -53,6 +53,9 @@ formats = $(call static_or_shared,lz4) $(call static_or_shared,zstd)
 host_libs = $(call static_or_shared,ffi) -lm -lpthread -ldl
 SO_LIBS = -Wl,--as-needed -lelf $(formats) $(host_libs)
 EXE_LIBS = $(call static_or_shared,elf) $(formats) $(call static_or_shared,z) $(host_libs)
+# The launcher alone: line editing, and JSON for editors.
+CLI_LIBS = $(if $(filter /%,$(shell $(CC) -print-file-name=libedit.a)),-l:libedit.a -l:libtinfo.a -l:libbsd.a -l:libmd.a,-ledit) \
+           -Wl,--as-needed $(call static_or_shared,cjson)
 no_undefined := -Wl,-z,defs
 comma := ,
 
@@ -97,7 +100,7 @@ $(BUILD)/libheddle.so: $(lib_obj) $(BUILD)/lib_obj.list
 	    -o $@ $(lib_obj) $(SO_LIBS)
 
 $(BUILD)/heddle: $(obj)/runtime/cli/main.o $(cli_core) $(core)
-	$(call say,LD)$(CC) $(CFLAGS) -o $@ $^ $(EXE_LIBS)
+	$(call say,LD)$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS) $(EXE_LIBS)
 
 cudart_shims := $(foreach v,11.0 12 13,$(BUILD)/shims/libcudart.so.$(v))
 shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1 $(BUILD)/shims/nvml/libnvidia-ml.so.1
@@ -143,7 +146,7 @@ $(BUILD)/ptx-lower: tests/lower/lower.c $(core)
 
 $(BUILD)/tests/test_%: tests/unit/test_%.c $(cli_core) $(core)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(cli_core) $(core) $$(pkg-config --libs check) $(EXE_LIBS)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(cli_core) $(core) $$(pkg-config --libs check) $(CLI_LIBS) $(EXE_LIBS)
 
 units: $(units)
 

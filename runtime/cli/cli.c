@@ -11,6 +11,7 @@
 const struct verb cli_verbs[] = {
     {"run", verb_run, "[OPTIONS] PROGRAM [ARGS]", "run a CUDA program without a GPU (the verb may be left out)"},
     {"sim", verb_sim, "[OPTIONS] PROGRAM [ARGS]", "run it on the simulated GPU: the same results, and the cycles they take"},
+    {"debug", verb_debug, "[-x FILE] [-ex COMMAND] [-batch] [--sim] [OPTIONS] PROGRAM [ARGS]", "run it under the debugger for kernels"},
     {"info", verb_info, "PROGRAM", "what is inside: kernels, architectures, registers, and what would go wrong"},
     {"config", verb_config, "[--show [OPTIONS] [NAMES]]", "every setting with its value, unit and origin; NAMES: those that begin so"},
     {"help", verb_help, "[TOPIC]", "this page, a verb, a setting, or a statistic (help stats NAME)"},
@@ -82,34 +83,37 @@ static void refuse_option(struct cli *c, const char *arg)
         say_hint("heddle help  lists the options; the program's own go behind its name");
 }
 
-bool cli_options(struct cli *c, int argc, char **argv, int *at, bool *ended)
+bool cli_option(struct cli *c, int argc, char **argv, int *at, bool *ended)
 {
     struct error err = {0};
-    *ended = false;
-    while (*at < argc && argv[*at][0] == '-' && argv[*at][1]) {
-        const char *arg = argv[*at];
-        int before = *at;
-        if (settings_args(&c->knobs.settings, argc, argv, at, "command line", &err) != ST_OK) {
-            say_status(&err);
-            return false;
-        }
-        if (*at > before) {
-            if (strcmp(argv[*at - 1], "--") == 0) {
-                *ended = true;
-                return true;
-            }
-            continue;
-        }
-        if (strcmp(arg, "--help") == 0)
-            c->help_wanted = true;
-        else if (strcmp(arg, "--version") == 0)
-            c->version_wanted = true;
-        else if (arg[1] == '-' || !short_option(c, arg)) {
-            refuse_option(c, arg);
-            return false;
-        }
-        ++*at;
+    const char *arg = argv[*at];
+    int before = *at;
+    if (settings_args(&c->knobs.settings, argc, argv, at, "command line", &err) != ST_OK) {
+        say_status(&err);
+        return false;
     }
+    if (*at > before) {
+        *ended = strcmp(argv[*at - 1], "--") == 0;
+        return true;
+    }
+    if (strcmp(arg, "--help") == 0)
+        c->help_wanted = true;
+    else if (strcmp(arg, "--version") == 0)
+        c->version_wanted = true;
+    else if (arg[1] == '-' || !short_option(c, arg)) {
+        refuse_option(c, arg);
+        return false;
+    }
+    ++*at;
+    return true;
+}
+
+bool cli_options(struct cli *c, int argc, char **argv, int *at, bool *ended)
+{
+    *ended = false;
+    while (!*ended && *at < argc && argv[*at][0] == '-' && argv[*at][1])
+        if (!cli_option(c, argc, argv, at, ended))
+            return false;
     return true;
 }
 
@@ -136,6 +140,12 @@ static const struct verb *verb_find(const char *name)
     return NULL;
 }
 
+/* `config --show`, `help --gpu` and `debug -ex` have words of their own. */
+static bool own_words(const struct verb *v)
+{
+    return v->run == verb_config || v->run == verb_help || v->run == verb_debug;
+}
+
 int cli_main(int argc, char **argv)
 {
     static struct cli c;
@@ -147,8 +157,7 @@ int cli_main(int argc, char **argv)
         return EXIT_OWN_FAILURE;
     if (!ended && at < argc && (verb = verb_find(argv[at]))) {
         at++;
-        /* `config --show` and `help --gpu` have words of their own. */
-        if (verb->run != verb_config && verb->run != verb_help && !cli_options(&c, argc, argv, &at, &ended))
+        if (!own_words(verb) && !cli_options(&c, argc, argv, &at, &ended))
             return EXIT_OWN_FAILURE;
     }
     if (c.version_wanted) {

@@ -23,6 +23,8 @@ struct cli {
 void cli_init(struct cli *c);
 /* Takes options from argv[*at] on; stops at the first word that is none, or behind "--" (*ended says so). False: reported. */
 bool cli_options(struct cli *c, int argc, char **argv, int *at, bool *ended);
+/* The same for the one option at argv[*at], which begins with '-'. */
+bool cli_option(struct cli *c, int argc, char **argv, int *at, bool *ended);
 /* The GPU that the settings name; NULL: there is no such one, reported. */
 const struct rt_device_facts *cli_gpu(const struct cli *c);
 /* Tells the mistakes in the settings of the simulated GPU, and its warnings when they are wanted. False: there are mistakes. */
@@ -38,6 +40,18 @@ int verb_run(struct cli *c, int argc, char **argv);
 int verb_info(struct cli *c, int argc, char **argv);
 int verb_config(struct cli *c, int argc, char **argv);
 int verb_help(struct cli *c, int argc, char **argv);
+int verb_debug(struct cli *c, int argc, char **argv);
+int verb_dap(struct cli *c, int argc, char **argv);
+
+/* The parts of verb_run, for verbs that run a program in their own way. */
+struct target;
+struct hello_page;
+/* Finds and reads the program, checks the settings, and makes the environment such that it runs with the library. Not 0: the exit
+ * status, and the reason is told. Once a process. */
+int run_prepare(struct cli *c, const char *program, struct target *t, char path[PATH_MAX]);
+struct hello_page *run_offer_hello(void);          /* NULL where it cannot be had; then nothing is claimed at the end */
+int run_exec_failed(const char *program, const struct target *t, int exec_errno);
+void run_explain(const struct cli *c, const struct target *t, const struct hello_page *hello, int wait_status);
 
 /* Messages on stderr, in colour on a terminal unless NO_COLOR is set. */
 void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -98,6 +98,40 @@ bool child_run(const char *path, char **argv, struct child_end *end)
     return true;
 }
 
+/* The child's side of child_start. */
+static void place_files(const struct child_files *files)
+{
+    int moved[3];
+    for (int i = 0; i < 3; i++)                /* out of each other's way first */
+        moved[i] = fcntl(files->fds[i], F_DUPFD_CLOEXEC, 10);
+    for (int i = 0; i < 3; i++)
+        dup2(moved[i], i);
+    fcntl(files->keep, F_SETFD, 0);
+    setsid();
+}
+
+bool child_start(const char *path, char **argv, const struct child_files *files, pid_t *pid, struct child_end *end)
+{
+    int report[2];
+    sigset_t none;
+    *end = (struct child_end){0};
+    if (pipe2(report, O_CLOEXEC) != 0)
+        return false;
+    sigemptyset(&none);
+    *pid = fork();
+    if (*pid == 0) {
+        signal(SIGPIPE, SIG_DFL);
+        place_files(files);
+        child_exec(path, argv, &none, report[1]);
+    }
+    close(report[1]);
+    ssize_t n = -1;
+    while (*pid > 0 && (n = read(report[0], &end->exec_errno, sizeof end->exec_errno)) < 0 && errno == EINTR)
+        ;
+    close(report[0]);
+    return *pid > 0;
+}
+
 int child_pass_on(int wait_status)
 {
     if (WIFSIGNALED(wait_status)) {

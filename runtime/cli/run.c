@@ -102,7 +102,7 @@ static bool set_settings(const struct cli *c)
 }
 
 /* NULL where it cannot be had (no /proc): then nothing is claimed at the end. */
-static struct hello_page *offer_hello(void)
+struct hello_page *run_offer_hello(void)
 {
     char path[64];
     int fd = memfd_create("heddle-hello", MFD_CLOEXEC);
@@ -118,7 +118,7 @@ static struct hello_page *offer_hello(void)
 
 /* ---- afterwards ---- */
 
-static void explain(const struct cli *c, const struct target *t, const struct hello_page *hello, int wait_status)
+void run_explain(const struct cli *c, const struct target *t, const struct hello_page *hello, int wait_status)
 {
     char buf[512];
     if (!hello || c->knobs.values.quiet)
@@ -138,7 +138,7 @@ static void explain(const struct cli *c, const struct target *t, const struct he
     say_warning("CUDA calls of %s could not be intercepted: %s", t->path, why);
 }
 
-static int exec_failed(const char *program, const struct target *t, int e)
+int run_exec_failed(const char *program, const struct target *t, int e)
 {
     if (e == ENOENT && t->kind == TARGET_ELF && t->loader[0])
         say_error("%s cannot be executed: its loader %s is not on this machine", program, t->loader);
@@ -206,32 +206,38 @@ static bool prepare(struct cli *c, const struct target *t)
     return set_preload(c, t) && set_settings(c);
 }
 
+int run_prepare(struct cli *c, const char *program, struct target *t, char path[PATH_MAX])
+{
+    struct error err;
+    if (!target_find(program, path))
+        return not_found(program);
+    if (target_read(t, path, &err) != ST_OK)
+        t->kind = TARGET_OTHER;                /* executable but not readable: run it, know nothing about it */
+    return prepare(c, t) ? 0 : EXIT_OWN_FAILURE;
+}
+
 int verb_run(struct cli *c, int argc, char **argv)
 {
     static struct target t;
     char path[PATH_MAX];
-    struct error err;
     struct child_end end;
     if (argc == 0) {
         say_error("which program?");
         say_hint("heddle ./app args");
         return EXIT_OWN_FAILURE;
     }
-    if (!target_find(argv[0], path))
-        return not_found(argv[0]);
-    if (target_read(&t, path, &err) != ST_OK)
-        t.kind = TARGET_OTHER;                 /* executable but not readable: run it, know nothing about it */
-    if (!prepare(c, &t))
-        return EXIT_OWN_FAILURE;
-    struct hello_page *hello = offer_hello();
+    int refused = run_prepare(c, argv[0], &t, path);
+    if (refused)
+        return refused;
+    struct hello_page *hello = run_offer_hello();
     fflush(NULL);
     if (!child_run(path, argv, &end)) {
         say_error("no process could be started: %s", strerror(errno));
         return EXIT_OWN_FAILURE;
     }
     if (end.exec_errno)
-        return exec_failed(argv[0], &t, end.exec_errno);
-    explain(c, &t, hello, end.wait_status);
+        return run_exec_failed(argv[0], &t, end.exec_errno);
+    run_explain(c, &t, hello, end.wait_status);
     target_close(&t);
     return child_pass_on(end.wait_status);
 }

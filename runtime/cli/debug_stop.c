@@ -1,0 +1,205 @@
+/* What a stop looks like: why, who, which lanes, the source line, the instruction.
+ *
+ *     Breakpoint 1, saxpy(int, float, float*)
+ *       launch 1  block 0,0,0  thread 5,0,0  warp 0 lane 5  lanes 11111111 ........ ........ ........
+ *     17          y[i] = a * x[i];
+ *     => saxpy+12                  mul.f32 %f3, %f1, %f2;
+ *
+ * Lanes: 1 executes the instruction, 0 is there but its guard is off, . is elsewhere, - has exited; lane 0 comes first. */
+#include "runtime/cli/debug.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void show_lanes(char out[64], uint64_t here, uint64_t active, uint64_t exited)
+{
+    char *o = out;
+    for (unsigned lane = 0; lane < 32; lane++) {
+        uint64_t bit = UINT64_C(1) << lane;
+        if (lane && lane % 8 == 0)
+            *o++ = ' ';
+        *o++ = here & active & bit ? '1' : here & bit ? '0' : exited & bit ? '-' : '.';
+    }
+    *o = 0;
+}
+
+static void place_lanes(const struct wire_line *p, char out[64])
+{
+    uint64_t mask = wire_number(p, "mask", 0);
+    show_lanes(out, mask, wire_number(p, "active", mask), wire_number(p, "exited", 0));
+}
+
+static const char *function_name(const struct wire_line *p)
+{
+    const char *name = wire_get(p, "function_name");
+    return name ? name : wire_text(p, "function");
+}
+
+static void say_who(const struct session *s)
+{
+    const struct wire_line *p = &s->place;
+    char lanes[64];
+    place_lanes(p, lanes);
+    tell("  launch %s  block %s  thread %s  warp %s lane %s", wire_text(p, "launch"), wire_text(p, "block"), wire_text(p, "thread"),
+         wire_text(p, "warp"), wire_text(p, "lane"));
+    if (wire_get(p, "sm"))
+        tell("  sm %s", wire_text(p, "sm"));
+    if (wire_get(p, "cycle"))
+        tell("  cycle %s", wire_text(p, "cycle"));
+    tell("\n  lanes %s\n", lanes);
+}
+
+static void say_instruction(const struct session *s)
+{
+    const struct wire_line *p = &s->place;
+    char where[PATH_MAX];
+    snprintf(where, sizeof where, "%s+%s", wire_text(p, "function"), wire_text(p, "insn"));
+    if (wire_get(p, "text"))
+        tell("=> %-22s %s\n", where, wire_text(p, "text"));
+}
+
+void show_source_line(struct session *s, const char *file, unsigned line)
+{
+    const struct source_file *f = source_open(&s->sources, file);
+    const char *text = source_line(f, line);
+    if (text)
+        tell("%u\t%s\n", line, text);
+    else
+        tell("%u\tin %s\n", line, file);
+}
+
+void show_place(struct session *s, bool whole)
+{
+    const struct wire_line *p = &s->place;
+    if (!has_kernel(s)) {
+        tell("no kernel runs\n");
+        return;
+    }
+    unsigned line = (unsigned)wire_number(p, "line", 0);
+    if (whole)
+        say_who(s);
+    if (line)
+        show_source_line(s, wire_text(p, "file"), line);
+    say_instruction(s);
+    if (line) {
+        snprintf(s->list_file, sizeof s->list_file, "%s", wire_text(p, "file"));
+        s->list_first = s->list_last = 0;
+    }
+    s->ptx_next = 0;
+}
+
+/* ---- reasons ---- */
+
+static void say_in(const struct wire_line *p)
+{
+    tell("%s", function_name(p));
+    if (wire_get(p, "file"))
+        tell(", %s:%s", wire_text(p, "file"), wire_text(p, "line"));
+    tell("\n");
+}
+
+static void say_breakpoint(struct session *s, const struct wire_line *p)
+{
+    const struct breakpoint *b = breakpoint_of_server(s, wire_number(p, "breakpoint", 0));
+    const char *what = wire_text(p, "what");
+    bool plain = !*what || strcmp(what, "line") == 0 || strcmp(what, "function") == 0 || strcmp(what, "address") == 0 || strcmp(what, "ptx") == 0;
+    tell("\n%s %u, ", b && b->temporary ? "Temporary breakpoint" : "Breakpoint", b ? b->number : 0);
+    if (!plain)
+        tell("%s: ", what);
+    say_in(p);
+    if (wire_get(p, "condition_error"))
+        tell("  its condition cannot be evaluated: %s\n", wire_text(p, "condition_error"));
+}
+
+static void say_watchpoint(struct session *s, const struct wire_line *p)
+{
+    const struct breakpoint *b = breakpoint_of_server(s, wire_number(p, "breakpoint", 0));
+    const char *expression = wire_get(p, "expression");
+    tell("\nWatchpoint %u: %s", b ? b->number : 0, expression ? expression : b ? b->what : "");
+    tell(", %s of %s bytes at %s%s\n", wire_text(p, "access"), wire_text(p, "bytes"), wire_text(p, "address"),
+         strcmp(wire_text(p, "by"), "host") == 0 ? " by the host" : "");
+    if (wire_get(p, "old"))
+        tell("  old  %s\n", wire_text(p, "old"));
+    if (wire_get(p, "new"))
+        tell("  new  %s\n", wire_text(p, "new"));
+    if (wire_get(p, "kernel"))
+        say_in(p);
+}
+
+static void say_error_stop(struct session *s, const struct wire_line *p)
+{
+    (void)s;
+    tell("\n%s (%s): ", wire_text(p, "name"), wire_text(p, "status"));
+    say_in(p);
+    for (const char *line = wire_text(p, "report"); *line;) {
+        size_t n = strcspn(line, "\n");
+        tell("  %.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+static void say_interrupt(struct session *s, const struct wire_line *p)
+{
+    (void)s;
+    tell("\nInterrupted, ");
+    say_in(p);
+}
+
+static void say_warp_done(struct session *s, const struct wire_line *p)
+{
+    (void)s;
+    tell("the warp has ended; the focus is now on block %s thread %s\n", wire_text(p, "block"), wire_text(p, "thread"));
+}
+
+static void say_reverse(struct session *s, const struct wire_line *p)
+{
+    const struct breakpoint *b = breakpoint_of_server(s, wire_number(p, "breakpoint", 0));
+    if (wire_number(p, "end", 0))
+        tell("the beginning of the kernel: nothing lies before\n");
+    else if (wire_get(p, "access"))
+        say_watchpoint(s, p);
+    else if (b)
+        say_breakpoint(s, p);
+}
+
+static void say_step(struct session *s, const struct wire_line *p)
+{
+    (void)s;
+    if (wire_get(p, "returned"))
+        tell("returned %s\n", wire_text(p, "returned"));
+}
+
+static const struct { const char *reason; void (*say)(struct session *, const struct wire_line *); bool whole; } reasons[] = {
+    {"breakpoint", say_breakpoint, true}, {"watchpoint", say_watchpoint, true}, {"error", say_error_stop, true},
+    {"interrupt", say_interrupt, true},   {"warp-done", say_warp_done, true},   {"reverse", say_reverse, false},
+    {"step", say_step, false},
+};
+
+/* After a step only what has changed is told: the lanes when they are others, the function when it is another. */
+static bool lanes_changed(struct session *s)
+{
+    char lanes[64];
+    place_lanes(&s->place, lanes);
+    bool changed = strcmp(lanes, s->lanes_shown) != 0;
+    memcpy(s->lanes_shown, lanes, sizeof lanes);
+    return changed;
+}
+
+void show_stop(struct session *s)
+{
+    const struct wire_line *p = &s->place;
+    const char *reason = wire_text(p, "reason");
+    bool whole = true;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (strcmp(reason, reasons[i].reason) == 0) {
+            reasons[i].say(s, p);
+            whole = reasons[i].whole;
+        }
+    if (!has_kernel(s))
+        return;
+    bool changed = lanes_changed(s);
+    if (!whole && changed)
+        tell("  lanes %s\n", s->lanes_shown);
+    show_place(s, whole);
+}
