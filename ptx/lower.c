@@ -94,6 +94,19 @@ static enum ptx_class class_of_type(const struct ptx_insn *in)
     return t == PTX_F64 ? PTX_CLASS_FP64 : t == PTX_F32 || t == PTX_F32X2 || t == PTX_TF32 ? PTX_CLASS_FP32 : PTX_CLASS_FP16;
 }
 
+/* Of the tensor unit's instructions: fragments are loaded and stored through the load/store unit; wgmma has waits beside its products. */
+static enum ptx_class class_of_matrix(const struct ptx_insn *in)
+{
+    switch (in->op) {
+    case PTX_OP_LDMATRIX:
+    case PTX_OP_STMATRIX: return PTX_CLASS_MEM;
+    case PTX_OP_MOVMATRIX: return PTX_CLASS_MOVE;
+    case PTX_OP_WMMA: return ptx_insn_has(in, PTX_MOD_MMA) ? PTX_CLASS_TENSOR : PTX_CLASS_MEM;
+    case PTX_OP_WGMMA: return ptx_insn_has(in, PTX_MOD_MMA_ASYNC) ? PTX_CLASS_TENSOR : PTX_CLASS_SYNC;
+    default: return PTX_CLASS_TENSOR;
+    }
+}
+
 static enum ptx_class natural_class(const struct ptx_insn *in)
 {
     switch (ptx_op_unit((enum ptx_op)in->op)) {
@@ -113,7 +126,7 @@ static enum ptx_class natural_class(const struct ptx_insn *in)
     case PTX_UNIT_BARRIER: return PTX_CLASS_BAR;
     case PTX_UNIT_BRANCH:
     case PTX_UNIT_MISC: return PTX_CLASS_CTRL;
-    case PTX_UNIT_TENSOR: return PTX_CLASS_TENSOR;
+    case PTX_UNIT_TENSOR: return class_of_matrix(in);
     default: return class_of_type(in);
     }
 }

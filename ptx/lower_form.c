@@ -150,11 +150,20 @@ static const struct lower_reg *result(const struct lower_view *v, const struct p
 
 static bool only(const struct lower_reg *r, unsigned uses) { return r && r->defs == 1 && r->uses && !(r->use & ~uses); }
 
+/* The register that it writes is one of its sources: it needs no other place, and no move. */
+static bool in_place(const struct ptx_insn *in)
+{
+    bool again = false;
+    for (unsigned i = 1; i < in->n_operands; i++)
+        again |= in->operands[i].kind == PTX_OPERAND_REG && in->operands[i].index == in->operands[0].index;
+    return again && in->operands[0].kind == PTX_OPERAND_REG;
+}
+
 /* Common tail: written several times, all for addresses, uniform. */
 static void tail(struct text *t, const struct lower_view *v, const struct ptx_insn *in)
 {
     const struct lower_reg *r = result(v, in);
-    if (r && r->defs > 1)
+    if (r && r->defs > 1 && !in_place(in))
         word(t, "phi");
     else if (r && r->uniform)
         word(t, "U");
@@ -205,13 +214,16 @@ static char letter(const struct lower_view *v, const struct ptx_operand *o)
     return 'r';
 }
 
-/* Sources that are immediates or parameters: machine instructions take one such operand. */
+/* Sources that are immediates or parameters: machine instructions take one such operand. One register in two places counts once: it is loaded ahead of
+ * its users, and then each of them takes one operand from it. */
 static unsigned constants(const struct lower_view *v, const struct ptx_insn *in)
 {
     unsigned n = 0;
     for (unsigned i = 1; i < in->n_operands; i++) {
-        const struct lower_reg *r = single(v, &in->operands[i]);
-        n += is_immediate(&in->operands[i]) || (r && (r->param || r->constant));
+        const struct ptx_operand *o = &in->operands[i];
+        const struct lower_reg *r = single(v, o);
+        bool again = r && i > 1 && in->operands[i - 1].kind == PTX_OPERAND_REG && in->operands[i - 1].index == o->index;
+        n += is_immediate(o) || (r && (r->param || r->constant) && !again);
     }
     return n;
 }

@@ -213,6 +213,25 @@ static struct timing timing_of_unit(const struct timing_config *c, enum unit_kin
     }
 }
 
+/* The classes of machine instructions for which a configuration may have times beside those of their unit. */
+static struct timing special_timing(const struct timing_config *c, enum ptx_class class, enum work w, struct timing otherwise)
+{
+    if (c->sass.given && class == PTX_CLASS_FP16 && c->sass.half_latency)
+        return (struct timing){c->sass.half_latency, c->sass.half_initiation};
+    if (c->sass.given && class == PTX_CLASS_MEM && w == WORK_SHUFFLE && c->sass.shuffle_latency)
+        return (struct timing){c->sass.shuffle_latency, c->sass.shuffle_initiation};
+    return otherwise;
+}
+
+/* A matrix product of its size, in `count` machine instructions. */
+static struct timing product_timing(const struct timing_config *c, const struct ptx_insn *in, struct timing otherwise, uint32_t count)
+{
+    uint32_t cycles = tensor_cycles(c, in);
+    if (!cycles || !c->sass.given)
+        return otherwise;
+    return (struct timing){cycles > c->sass.tensor_latency ? cycles : c->sass.tensor_latency, (cycles + count - 1) / count};
+}
+
 /* The load/store unit first: it has the access. */
 static void memory_first(struct op_info *op)
 {
@@ -246,6 +265,11 @@ static void describe_groups(struct op_info *op, const struct ptx_insn *in, const
         bool elsewhere = u == UNIT_MEM && !(flags & OP_MEMORY);                /* shuffles and the like, which the model does not have in that unit */
         u = elsewhere ? unit_of(config, in, w) : u;
         struct timing t = elsewhere ? timing_of(config, in, w, u) : timing_of_unit(config, u, in, w, total);
+        t = special_timing(config, (enum ptx_class)l->groups[i].class, w, t);
+        if (l->groups[i].class == PTX_CLASS_TENSOR)
+            t = product_timing(config, in, t, l->groups[i].count);
+        if (u == UNIT_INT && config->units.multiply_on_sp && (w == WORK_MUL || w == WORK_MAD))
+            u = UNIT_SP;
         op->groups[i] = (struct op_group){(uint8_t)u, l->groups[i].count, (uint8_t)(total > 2 && t.latency > 2 ? t.latency / 2 : 1), (uint16_t)(t.initiation ? t.initiation : 1)};
         if (u != UNIT_NONE || l->n_groups == 1)
             op->latency = (uint16_t)t.latency;

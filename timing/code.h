@@ -50,6 +50,8 @@ void code_table_init(struct code_table *t, const struct timing_config *config);
 void code_table_free(struct code_table *t);
 /* NULL: no host memory. Any thread. */
 const struct timing_code *code_of(struct code_table *t, const struct ptx_function *f);
+/* tensor.c: cycles for which a matrix product of one warp holds a tensor unit; 0: it is none, or the configuration does not say (sass.tensor_rate). */
+uint32_t tensor_cycles(const struct timing_config *c, const struct ptx_insn *in);
 /* fetch.c: gives a function whose ops are known its place. */
 void fetch_place(struct timing_code *c, const struct timing_config *config);
 

@@ -6,7 +6,7 @@
  *     fetch.c        instruction buffers and their cache            constant.c    loads from constant memory
  *     side.c         read-only caches of these                      texture.c     textures and surfaces
  *     lsu.c          loads, stores, shared memory, L1               cache.c mshr.c coalesce.c addrmap.c hash.c   parts
- *     cluster.c      CTAs that belong together
+ *     cluster.c      CTAs that belong together                       tensor.c      matrix products
  *     scheduler/     warp scheduling policies                       replacement/ dram_order/   policies
  *
  * An SM or channel is run by one host thread at a time. SMs write requests into queues of their own, which channels read in the next half window, and the other
