@@ -143,11 +143,29 @@ static enum status run_assertfail(struct ctx *c, struct warp *w, const struct in
     return ST_ASSERT;
 }
 
+/* void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned value): the handle is the value's address. */
+static enum status run_set_conditional(struct ctx *c, struct warp *w, const struct insn *in, uint32_t mask, uint32_t (*params)[32], uint32_t (*returns)[32])
+{
+    (void)returns;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        uint32_t l = (uint32_t)__builtin_ctz(m);
+        uint64_t handle = wide(params, 0, l), room = 0;
+        char *at = mem_at(w, c, l, handle, true, &room);
+        if (!at || room < sizeof params[2][l] || handle % sizeof params[2][l]) {
+            insn_fault(in, w, c, l, ST_ILLEGAL_ADDRESS, "cudaGraphSetConditional of 0x%llx, which is no condition", (unsigned long long)handle);
+            return ST_ILLEGAL_ADDRESS;
+        }
+        __atomic_store_n((uint32_t *)(void *)at, params[2][l], __ATOMIC_RELEASE);
+    }
+    return ST_OK;
+}
+
 static const struct { const char *name; builtin_fn fn; bool ordered; } table[] = {
     { "vprintf", run_vprintf, true },
     { "malloc", run_malloc, true },
     { "free", run_free, true },
     { "__assertfail", run_assertfail, false },
+    { "cudaGraphSetConditional", run_set_conditional, true },
 };
 
 builtin_fn builtin_find(const char *name)

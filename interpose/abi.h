@@ -36,6 +36,7 @@ enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
 typedef void (*CUhostFn)(void *user);
 typedef void (*CUstreamCallback)(void *stream, int status, void *user);
 typedef size_t (*CUoccupancyB2DSize)(int block_threads);
+typedef void (*logs_callback)(void *data, int level, char *message, size_t length);
 
 /* ---- driver API ---- */
 
@@ -91,6 +92,14 @@ enum { LOCATION_INVALID, LOCATION_DEVICE, LOCATION_HOST, LOCATION_HOST_NUMA, LOC
 typedef struct CUmemLocation { int type, id; } CUmemLocation;
 typedef struct CUmemAccessDesc { CUmemLocation location; int flags; } CUmemAccessDesc;
 typedef struct CUmemcpyAttributes { int src_order; CUmemLocation src_hint, dst_hint; unsigned flags; } CUmemcpyAttributes;
+typedef struct CUmemcpy3DOperand {
+    int type;
+    union {
+        struct { CUdeviceptr ptr; size_t row_length, layer_height; CUmemLocation hint; } ptr;
+        struct { CUarray array; size_t x, y, z; } array;
+    } op;
+} CUmemcpy3DOperand;
+typedef struct CUDA_MEMCPY3D_BATCH_OP { CUmemcpy3DOperand src, dst; size_t width, height, depth; int src_order; unsigned flags; } CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CUmemPoolProps { int alloc_type, handle_types; CUmemLocation location; void *security; size_t max_bytes; uint16_t usage; uint8_t reserved[54]; } CUmemPoolProps;
 typedef struct CUmemAllocationProp {
     int type, handle_types; CUmemLocation location; void *win32;
@@ -130,6 +139,13 @@ typedef struct CUDA_MEM_ALLOC_NODE_PARAMS {
 } CUDA_MEM_ALLOC_NODE_PARAMS;
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS { uint64_t flags; CUstream upload; CUgraphNode error_node; int result; } CUDA_GRAPH_INSTANTIATE_PARAMS;
 typedef struct CUgraphExecUpdateResultInfo { int result; CUgraphNode error_node, error_from; } CUgraphExecUpdateResultInfo;
+typedef union CUstreamBatchMemOpParams {
+    int operation;
+    struct { int operation; CUdeviceptr address; uint64_t value; unsigned flags; CUdeviceptr alias; } value;     /* 32-bit values: the low half */
+    struct { int operation; unsigned flags; } barrier;
+    uint64_t pad[6];
+} CUstreamBatchMemOpParams;
+typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS { CUcontext ctx; unsigned count; CUstreamBatchMemOpParams *ops; unsigned flags; } CUDA_BATCH_MEM_OP_NODE_PARAMS;
 typedef struct CUgraphNodeParams {
     int type, reserved[3];
     union {
@@ -142,6 +158,8 @@ typedef struct CUgraphNodeParams {
         CUevent event;
         CUDA_MEM_ALLOC_NODE_PARAMS alloc;
         CUdeviceptr free;
+        CUDA_BATCH_MEM_OP_NODE_PARAMS batch;
+        struct { uint64_t handle; int type; unsigned size; CUgraph *bodies; CUcontext ctx; } condition;
     } u;
     long long reserved2;
 } CUgraphNodeParams;

@@ -37,7 +37,13 @@ enum status api_device(CUdevice dev) MUST_CHECK;
 enum status api_stream(CUstream handle, struct rt_stream **out) MUST_CHECK;
 /* A CUfunction argument, which may be a CUkernel (then the current context's function is taken). */
 enum status api_function(CUfunction handle, struct rt_function **out) MUST_CHECK;
+/* CUstreamWaitValue_flags. ST_INVALID_VALUE */
+enum status api_compare(unsigned flags, enum rt_compare *how) MUST_CHECK;
 enum status api_check(const void *handle, enum rt_kind kind) MUST_CHECK;           /* ST_INVALID_HANDLE */
+
+/* Places that advice and prefetching may name; managed memory that they may speak of (memory.c). */
+enum status api_location(CUmemLocation where) MUST_CHECK;
+enum status api_managed_range(CUdeviceptr ptr, size_t count) MUST_CHECK;
 
 /* Logs a message that a failed call left in err (once per call), returns st. */
 enum status api_report(enum status st, const struct error *err);
@@ -47,6 +53,8 @@ enum status api_read_file(const char *path, void **data, size_t *bytes) MUST_CHE
 
 /* Whether the driver function that runs was called by one of NVIDIA's libraries (caller.c). */
 bool api_caller_is_library(void);
+
+void api_logs_start(void);                     /* messages from now on are kept for cuLogs* (logs.c) */
 
 /* ---- the trace (setting api_trace) ---- */
 struct api_arg { const char *type, *name; const void *at; size_t bytes; };

@@ -183,28 +183,6 @@ enum status cu_memcpy_3d_async(const CUDA_MEMCPY3D *copy, CUstream stream) { ret
 enum status cu_memcpy_3d_peer(const CUDA_MEMCPY3D_PEER *copy) { return api_copy_3d(copy, NULL, RT_SYNC); }
 enum status cu_memcpy_3d_peer_async(const CUDA_MEMCPY3D_PEER *copy, CUstream stream) { return api_copy_3d(copy, stream, RT_ASYNC); }
 
-/* ---- many at once ---- */
-
-enum status cu_memcpy_batch_async_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrs_idxs,
-                                     size_t num_attrs, CUstream stream)
-{
-    /* The attributes allow an order that is looser than a stream's: nothing needs to be done for it. */
-    if (!dsts || !srcs || !sizes || !count || (num_attrs && (!attrs || !attrs_idxs)) || num_attrs > count || stream == NULL)
-        return ST_INVALID_VALUE;
-    enum status st = ST_OK;
-    for (size_t i = 0; i < count && st == ST_OK; i++)
-        st = api_copy_linear(stream, dsts[i], srcs[i], sizes[i], RT_ASYNC);
-    return st;
-}
-
-enum status cu_memcpy_batch_async(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrs_idxs,
-                                  size_t num_attrs, size_t *fail_idx, CUstream stream)
-{
-    if (fail_idx)
-        *fail_idx = SIZE_MAX;                  /* no copy in particular */
-    return cu_memcpy_batch_async_v2(dsts, srcs, sizes, count, attrs, attrs_idxs, num_attrs, stream);
-}
-
 /* ---- to and from the first row of an array ---- */
 
 static enum status row(CUarray array, size_t offset, size_t bytes, struct place *out) { return api_array_place(array, offset, 0, 0, bytes, 1, 1, out); }

@@ -12,6 +12,7 @@ enum status cu_init(unsigned flags)
     if (flags)
         return ST_INVALID_VALUE;
     api_tracing = rt_knobs()->api_trace;
+    api_logs_start();
     struct error err = {0};
     enum status st = api_report(rt_start(&err), &err);
     return st == ST_OK && rt_device_count() == 0 ? ST_NO_DEVICE : st;

@@ -108,11 +108,19 @@ static enum status release(CUdeviceptr p, struct rt_node_params *out)
     return ST_OK;
 }
 
+static enum status condition(const CUgraphNodeParams *p, struct rt_node_params *out)
+{
+    *out = (struct rt_node_params){.type = RT_NODE_CONDITION};
+    out->u.condition.handle = p->u.condition.handle, out->u.condition.type = (enum rt_condition)p->u.condition.type, out->u.condition.n = p->u.condition.size;
+    return ST_OK;
+}
+
 static enum status any(const CUgraphNodeParams *p, struct rt_node_params *out)
 {
+    enum { SEMAPHORES_SIGNAL = 8, SEMAPHORES_WAIT = 9 };     /* nothing here makes external semaphores */
+    *out = (struct rt_node_params){.type = RT_NODE_EMPTY};
     if (!p)
         return ST_INVALID_VALUE;
-    *out = (struct rt_node_params){.type = RT_NODE_EMPTY};
     switch (p->type) {
     case RT_NODE_KERNEL: return kernel_v2(&p->u.kernel, out);
     case RT_NODE_COPY: return copy_3d(&p->u.copy.copy, out);
@@ -123,7 +131,9 @@ static enum status any(const CUgraphNodeParams *p, struct rt_node_params *out)
     case RT_NODE_WAIT: case RT_NODE_RECORD: return event(p->u.event, (enum rt_node_type)p->type, out);
     case RT_NODE_ALLOC: return alloc(&p->u.alloc, out);
     case RT_NODE_FREE: return release(p->u.free, out);
-    default: return p->type > RT_NODE_RECORD && p->type < 14 ? ST_NOT_SUPPORTED : ST_INVALID_VALUE;   /* semaphores, batches of memory operations, conditions */
+    case RT_NODE_VALUES: return graph_values_params(&p->u.batch, out);
+    case RT_NODE_CONDITION: return condition(p, out);
+    default: return p->type == SEMAPHORES_SIGNAL || p->type == SEMAPHORES_WAIT ? ST_NOT_SUPPORTED : ST_INVALID_VALUE;
     }
 }
 
@@ -208,14 +218,28 @@ SET(cu_graph_memset_node_set_params, const CUDA_MEMSET_NODE_PARAMS *, graph_set_
 SET(cu_graph_host_node_set_params, const CUDA_HOST_NODE_PARAMS *, host(params, &p))
 SET(cu_graph_event_record_node_set_event, CUevent, event(params, RT_NODE_RECORD, &p))
 SET(cu_graph_event_wait_node_set_event, CUevent, event(params, RT_NODE_WAIT, &p))
-SET(cu_graph_node_set_params, CUgraphNodeParams *, any(params, &p))
 EXEC_SET(cu_graph_exec_kernel_node_set_params, const CUDA_KERNEL_NODE_PARAMS *, kernel_v1(params, &p))
 EXEC_SET(cu_graph_exec_kernel_node_set_params_v2, const CUDA_KERNEL_NODE_PARAMS *, kernel_v2(params, &p))
 EXEC_SET(cu_graph_exec_host_node_set_params, const CUDA_HOST_NODE_PARAMS *, host(params, &p))
 EXEC_SET(cu_graph_exec_child_graph_node_set_params, CUgraph, child(params, &p))
 EXEC_SET(cu_graph_exec_event_record_node_set_event, CUevent, event(params, RT_NODE_RECORD, &p))
 EXEC_SET(cu_graph_exec_event_wait_node_set_event, CUevent, event(params, RT_NODE_WAIT, &p))
-EXEC_SET(cu_graph_exec_node_set_params, CUgraphNodeParams *, any(params, &p))
+
+enum status cu_graph_node_set_params(CUgraphNode node, CUgraphNodeParams *params)
+{
+    struct rt_node_params p;
+    enum status st = set(any(params, &p), node, &p);
+    graph_values_free(&p);
+    return st;
+}
+
+enum status cu_graph_exec_node_set_params(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
+{
+    struct rt_node_params p;
+    enum status st = exec_set(any(params, &p), exec, node, &p);
+    graph_values_free(&p);
+    return st;
+}
 
 /* Memory is in one address space: the context that a copy or a fill names says nothing. */
 enum status cu_graph_add_memcpy_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_MEMCPY3D *params, CUcontext ctx)
@@ -268,6 +292,9 @@ enum status cu_graph_add_node(CUgraphNode *out, CUgraph graph, const CUgraphNode
         params->u.alloc.dptr = p.u.alloc.address;
     if (st == ST_OK && p.type == RT_NODE_GRAPH)
         params->u.graph.graph = rt_node_params(*out)->u.child;
+    if (st == ST_OK && p.type == RT_NODE_CONDITION)
+        params->u.condition.bodies = p.u.condition.bodies;
+    graph_values_free(&p);
     return st;
 }
 

@@ -254,7 +254,7 @@ enum status cu_pointer_set_attribute(const void *value, int attribute, CUdevicep
 
 /* ---- advice and prefetching: hints, because host memory is device memory ---- */
 
-static enum status place(CUmemLocation where)
+enum status api_location(CUmemLocation where)
 {
     switch (where.type) {
     case LOCATION_DEVICE: return api_device(where.id);
@@ -263,7 +263,7 @@ static enum status place(CUmemLocation where)
     }
 }
 
-static enum status managed_range(CUdeviceptr ptr, size_t count)
+enum status api_managed_range(CUdeviceptr ptr, size_t count)
 {
     struct rt_memory m;
     bool managed = ptr && count && rt_memory_find(ptr, &m) && m.kind == RT_MEMORY_MANAGED;
@@ -280,8 +280,8 @@ enum status cu_mem_advise_v2(CUdeviceptr dev_ptr, size_t count, int advice, CUme
     if (advice < SET_READ_MOSTLY || advice > UNSET_ACCESSED_BY)
         return ST_INVALID_VALUE;
     if (advice == SET_PREFERRED || advice >= SET_ACCESSED_BY)
-        st = place(location);
-    return st == ST_OK ? managed_range(dev_ptr, count) : st;
+        st = api_location(location);
+    return st == ST_OK ? api_managed_range(dev_ptr, count) : st;
 }
 
 static CUmemLocation location_of(CUdevice dev)
@@ -300,10 +300,10 @@ enum status cu_mem_prefetch_async_v2(CUdeviceptr dev_ptr, size_t count, CUmemLoc
     struct rt_stream *s;
     enum status st = api_stream(stream, &s);
     if (st == ST_OK)
-        st = place(location);
+        st = api_location(location);
     if (st != ST_OK)
         return st;
-    return flags ? ST_INVALID_VALUE : managed_range(dev_ptr, count);
+    return flags ? ST_INVALID_VALUE : api_managed_range(dev_ptr, count);
 }
 
 enum status cu_mem_prefetch_async(CUdeviceptr dev_ptr, size_t count, CUdevice dst_device, CUstream stream)
@@ -319,7 +319,7 @@ enum status cu_mem_range_get_attribute(void *data, size_t data_size, int attribu
     struct rt_context *c;
     enum status st = api_context(&c);
     if (st == ST_OK)
-        st = managed_range(dev_ptr, count);
+        st = api_managed_range(dev_ptr, count);
     if (st != ST_OK)
         return st;
     if (!data || attribute < READ_MOSTLY || attribute > PREFETCH_ID || data_size % sizeof(int) || (attribute != ACCESSED_BY && data_size != sizeof(int)))

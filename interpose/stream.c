@@ -147,18 +147,14 @@ enum status cu_stream_attach_mem_async(CUstream stream, CUdeviceptr dptr, size_t
     return ST_OK;                              /* one memory: everybody may always use it */
 }
 
-/* The low bits say how to compare; a flush flag above them needs nothing here. */
 static enum status wait_value(CUstream stream, CUdeviceptr addr, uint64_t value, unsigned flags, uint32_t bytes)
 {
-    enum { COMPARE = 3, FLUSH = 1 << 30 };
-    static const enum rt_compare how[] = {RT_GEQ, RT_EQ, RT_AND, RT_NOR};
+    enum rt_compare how;
     struct rt_stream *s;
     enum status st = api_stream(stream, &s);
-    if (st != ST_OK)
-        return st;
-    if (flags & ~(unsigned)(COMPARE | FLUSH) || addr % bytes)
-        return ST_INVALID_VALUE;
-    return rt_stream_wait_value(s, addr, value, bytes, how[flags & COMPARE]);
+    if (st == ST_OK)
+        st = api_compare(flags, &how);
+    return st == ST_OK ? rt_stream_wait_value(s, addr, value, bytes, how) : st;
 }
 
 static enum status write_value(CUstream stream, CUdeviceptr addr, uint64_t value, unsigned flags, uint32_t bytes)
@@ -168,7 +164,7 @@ static enum status write_value(CUstream stream, CUdeviceptr addr, uint64_t value
     enum status st = api_stream(stream, &s);
     if (st != ST_OK)
         return st;
-    return flags & ~(unsigned)NO_MEMORY_BARRIER || addr % bytes ? ST_INVALID_VALUE : rt_stream_write_value(s, addr, value, bytes);
+    return flags & ~(unsigned)NO_MEMORY_BARRIER ? ST_INVALID_VALUE : rt_stream_write_value(s, addr, value, bytes);
 }
 
 enum status cu_stream_wait_value_32(CUstream stream, CUdeviceptr addr, uint32_t value, unsigned flags) { return wait_value(stream, addr, value, flags, 4); }
@@ -184,30 +180,30 @@ enum status cu_stream_get_attribute(CUstream stream, int attr, CUstreamAttrValue
     enum status st = api_stream(stream, &s);
     if (st != ST_OK)
         return st;
-    if (!value)
-        return ST_INVALID_VALUE;
-    switch (attr) {
-    case ATTR_PRIORITY: memset(value, 0, sizeof *value); value->priority = rt_stream_priority(s); return ST_OK;
-    case ATTR_SYNC_POLICY: memset(value, 0, sizeof *value); value->sync_policy = 1; return ST_OK;       /* automatic */
-    case ATTR_ACCESS_WINDOW: case ATTR_SYNC_DOMAIN_MAP: case ATTR_SYNC_DOMAIN: memset(value, 0, sizeof *value); return ST_OK;
-    default: return ST_INVALID_VALUE;
-    }
+    return value ? rt_stream_attribute(s, attr, value) : ST_INVALID_VALUE;
 }
 
-/* All of them are hints about speed; they are checked and not kept. */
 enum status cu_stream_set_attribute(CUstream stream, int attr, const CUstreamAttrValue *value)
 {
     struct rt_stream *s;
     enum status st = api_stream(stream, &s);
     if (st != ST_OK)
         return st;
-    bool settable = attr == ATTR_PRIORITY || attr == ATTR_SYNC_POLICY || attr == ATTR_ACCESS_WINDOW || attr == ATTR_SYNC_DOMAIN_MAP || attr == ATTR_SYNC_DOMAIN;
-    return value && settable ? ST_OK : ST_INVALID_VALUE;
+    return value ? rt_stream_set_attribute(s, attr, value) : ST_INVALID_VALUE;
 }
 
 enum status cu_stream_copy_attributes(CUstream dst, CUstream src)
 {
-    struct rt_stream *s;
-    enum status st = api_stream(dst, &s);
-    return st == ST_OK ? api_stream(src, &s) : st;
+    static const int all[] = {ATTR_ACCESS_WINDOW, ATTR_SYNC_POLICY, ATTR_SYNC_DOMAIN_MAP, ATTR_SYNC_DOMAIN};      /* a priority stays */
+    struct rt_stream *to, *from;
+    CUstreamAttrValue value;
+    enum status st = api_stream(dst, &to);
+    if (st == ST_OK)
+        st = api_stream(src, &from);
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && st == ST_OK; i++) {
+        st = rt_stream_attribute(from, all[i], &value);
+        if (st == ST_OK)
+            st = rt_stream_set_attribute(to, all[i], &value);
+    }
+    return st;
 }

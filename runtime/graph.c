@@ -16,13 +16,15 @@ enum status node_check(const struct rt_node_params *p, struct error *err)
     case RT_NODE_COPY: return copy_check(&p->u.copy);
     case RT_NODE_SET: return set_check(&(struct set){p->u.set.dst, p->u.set.pitch, p->u.set.value, p->u.set.elem_bytes, p->u.set.width, p->u.set.height});
     case RT_NODE_HOST: return p->u.host.fn ? ST_OK : ST_INVALID_VALUE;
-    case RT_NODE_GRAPH: return !rt_is(p->u.child, RT_GRAPH) ? ST_INVALID_VALUE : graph_has_memory(p->u.child) ? ST_NOT_SUPPORTED : ST_OK;
+    case RT_NODE_GRAPH: return !rt_is(p->u.child, RT_GRAPH) ? ST_INVALID_VALUE : graph_is_single(p->u.child) ? ST_NOT_SUPPORTED : ST_OK;
     case RT_NODE_WAIT: case RT_NODE_RECORD: return rt_is(p->u.event, RT_EVENT) ? ST_OK : ST_INVALID_VALUE;
     case RT_NODE_ALLOC: return p->u.alloc.bytes && device_at(p->u.alloc.device) ? ST_OK : ST_INVALID_VALUE;
     case RT_NODE_FREE: {
         struct allocation *a = allocation_at(p->u.free);
         return a && a->graph ? ST_OK : ST_INVALID_VALUE;
     }
+    case RT_NODE_VALUES: return values_check(p->u.values.ops, p->u.values.n);
+    case RT_NODE_CONDITION: return condition_check(p);
     case RT_NODE_EMPTY: return ST_OK;
     }
     return ST_INVALID_VALUE;
@@ -36,6 +38,8 @@ static void payload_drop(struct rt_node *n)
     n->pointers = NULL;
     if (n->p.type == RT_NODE_GRAPH && n->p.u.child)
         graph_drop(n->p.u.child);
+    if (n->p.type == RT_NODE_CONDITION)
+        condition_bodies_drop(n);
     if (n->memory)
         graph_memory_unref(n->memory);
     n->memory = NULL;
@@ -67,6 +71,21 @@ static enum status keep_kernel(struct rt_node *n)
     return ST_OK;
 }
 
+static enum status keep_values(struct rt_node *n)
+{
+    size_t bytes = n->p.u.values.n * sizeof *n->p.u.values.ops, given = n->p.u.values.given_bytes;
+    char *block = n->block = malloc(bytes + given + 1);
+    if (!block)
+        return ST_OUT_OF_MEMORY;
+    if (bytes)
+        memcpy(block, n->p.u.values.ops, bytes);
+    if (given)
+        memcpy(block + bytes, n->p.u.values.given, given);
+    n->p.u.values.ops = (const struct rt_value_op *)(void *)block;
+    n->p.u.values.given = block + bytes;
+    return ST_OK;
+}
+
 static enum status payload_set(struct rt_node *n, const struct rt_node_params *p, bool with_memory)
 {
     struct rt_node old = *n;
@@ -77,6 +96,10 @@ static enum status payload_set(struct rt_node *n, const struct rt_node_params *p
     n->memory = NULL;
     if (p->type == RT_NODE_KERNEL)
         st = keep_kernel(n);
+    else if (p->type == RT_NODE_VALUES)
+        st = keep_values(n);
+    else if (p->type == RT_NODE_CONDITION)
+        st = condition_bodies_make(n, p, with_memory);
     else if (p->type == RT_NODE_GRAPH && (st = graph_copy(&n->p.u.child, p->u.child, with_memory)) == ST_OK)
         n->p.u.child->owner = n;
     if (st == ST_OK) {
@@ -228,6 +251,8 @@ enum status rt_node_add(struct rt_node **out, struct rt_graph *g, struct rt_node
                 return ST_INVALID_VALUE;
     }
     enum status st = node_check(p, err);
+    if (st == ST_OK && p->type == RT_NODE_CONDITION && !condition_of(g, p->u.condition.handle))
+        st = ST_INVALID_VALUE;
     if (st != ST_OK)
         return st;
     struct rt_node *n = node_new(g);
@@ -250,6 +275,8 @@ enum status rt_node_add(struct rt_node **out, struct rt_graph *g, struct rt_node
         for (size_t i = 0; i < g->nodes.n; i++)
             if (g->nodes.at[i]->memory && g->nodes.at[i]->p.u.alloc.address == p->u.free)
                 g->nodes.at[i]->memory->freed_by = n;
+    if (p->type == RT_NODE_CONDITION)
+        p->u.condition.bodies = n->p.u.condition.bodies;
     *out = n;
     return ST_OK;
 }
@@ -272,7 +299,7 @@ struct rt_graph *rt_node_graph(const struct rt_node *n) { return n->graph; }
 
 enum status rt_node_set_params(struct rt_node *n, const struct rt_node_params *p, struct error *err)
 {
-    if (p->type != n->p.type || p->type == RT_NODE_GRAPH || p->type == RT_NODE_ALLOC || p->type == RT_NODE_FREE)
+    if (p->type != n->p.type || p->type == RT_NODE_GRAPH || p->type == RT_NODE_ALLOC || p->type == RT_NODE_FREE || p->type == RT_NODE_CONDITION)
         return ST_INVALID_VALUE;
     enum status st = node_check(p, err);
     return st == ST_OK ? payload_set(n, p, false) : st;
@@ -348,6 +375,7 @@ void graph_drop(struct rt_graph *g)
         node_drop(g->nodes.at[i]);
     for (size_t i = 0; i < g->held.n; i++)
         (void)rt_user_object_release(g->held.at[i].object, g->held.at[i].refs);
+    conditions_drop(g);
     vec_free(&g->nodes);
     vec_free(&g->held);
     object_free(g);
@@ -367,6 +395,14 @@ bool graph_has_memory(const struct rt_graph *g)
         if (g->nodes.at[i]->p.type == RT_NODE_ALLOC || g->nodes.at[i]->p.type == RT_NODE_FREE)
             return true;
     return false;
+}
+
+bool graph_is_single(const struct rt_graph *g)
+{
+    for (size_t i = 0; i < g->nodes.n; i++)
+        if (g->nodes.at[i]->p.type == RT_NODE_CONDITION)
+            return true;
+    return g->conditions.n || graph_has_memory(g);
 }
 
 static enum status node_copy(struct rt_graph *to, const struct rt_node *n)
@@ -392,12 +428,13 @@ static enum status node_copy(struct rt_graph *to, const struct rt_node *n)
 
 enum status graph_copy(struct rt_graph **out, const struct rt_graph *g, bool with_memory)
 {
-    if (!with_memory && graph_has_memory(g))
+    if (!with_memory && graph_is_single(g))
         return ST_NOT_SUPPORTED;
     struct rt_graph *to;
     enum status st = rt_graph_create(&to);
     if (st != ST_OK)
         return st;
+    st = conditions_share(to, g);
     for (size_t i = 0; i < g->nodes.n && st == ST_OK; i++) {
         st = node_copy(to, g->nodes.at[i]);
         g->nodes.at[i]->mark = (uint32_t)i;
@@ -425,6 +462,8 @@ struct rt_node *rt_graph_find_clone(const struct rt_graph *clone, const struct r
         if (n->origin == original->id)
             return n;
         struct rt_node *inner = n->p.type == RT_NODE_GRAPH ? rt_graph_find_clone(n->p.u.child, original) : NULL;
+        for (uint32_t k = 0; n->p.type == RT_NODE_CONDITION && k < n->p.u.condition.n && !inner; k++)
+            inner = rt_graph_find_clone(n->p.u.condition.bodies[k], original);
         if (inner)
             return inner;
     }
@@ -457,7 +496,7 @@ struct rt_node *graph_order(const struct rt_graph *g, node_list *out, enum statu
 
 void rt_graph_print(const struct rt_graph *g, FILE *to)
 {
-    static const char *const names[] = {"KERNEL", "MEMCPY", "MEMSET", "HOST", "GRAPH", "EMPTY", "WAIT_EVENT", "EVENT_RECORD", "", "", "MEM_ALLOC", "MEM_FREE"};
+    static const char *const names[] = {"KERNEL", "MEMCPY", "MEMSET", "HOST", "GRAPH", "EMPTY", "WAIT_EVENT", "EVENT_RECORD", "", "", "MEM_ALLOC", "MEM_FREE", "BATCH_MEM_OP", "CONDITIONAL"};
     fputs("digraph dot {\n", to);
     for (size_t i = 0; i < g->nodes.n; i++) {
         const struct rt_node *n = g->nodes.at[i];

@@ -14,8 +14,9 @@ struct rt_graph; struct rt_node; struct rt_exec; struct rt_user_object;
 /* CUgraphNodeType. */
 enum rt_node_type {
     RT_NODE_KERNEL, RT_NODE_COPY, RT_NODE_SET, RT_NODE_HOST, RT_NODE_GRAPH, RT_NODE_EMPTY, RT_NODE_WAIT, RT_NODE_RECORD,
-    RT_NODE_ALLOC = 10, RT_NODE_FREE = 11
+    RT_NODE_ALLOC = 10, RT_NODE_FREE = 11, RT_NODE_VALUES = 12, RT_NODE_CONDITION = 13
 };
+enum rt_condition { RT_CONDITION_IF, RT_CONDITION_WHILE, RT_CONDITION_SWITCH };    /* CUgraphConditionalNodeType */
 struct rt_node_params {
     enum rt_node_type type;
     struct rt_context *context;                         /* where it runs */
@@ -31,12 +32,15 @@ struct rt_node_params {
         struct rt_event *event;
         struct { uint64_t address, bytes; int device; } alloc;      /* address: an answer */
         uint64_t free;
+        struct { const struct rt_value_op *ops; size_t n; const void *given; size_t given_bytes; } values;      /* copied, as above; given: for the program's questions */
+        /* bodies: an answer, graphs that belong to the node and are filled by the program. */
+        struct { uint64_t handle; enum rt_condition type; uint32_t n; struct rt_graph **bodies; } condition;
     } u;
 };
 
 enum status rt_graph_create(struct rt_graph **out) MUST_CHECK;
 enum status rt_graph_destroy(struct rt_graph *g);
-/* ST_NOT_SUPPORTED: it has memory nodes. */
+/* ST_NOT_SUPPORTED: it has memory nodes or conditions. */
 enum status rt_graph_clone(struct rt_graph **out, const struct rt_graph *g) MUST_CHECK;
 struct rt_node *const *rt_graph_nodes(const struct rt_graph *g, size_t *n);       /* in order of creation */
 struct rt_node *rt_graph_find_clone(const struct rt_graph *clone, const struct rt_node *original);    /* NULL: it has none */
@@ -51,6 +55,9 @@ enum status rt_graph_edges_add(struct rt_graph *g, struct rt_node *const *from, 
 enum status rt_graph_edges_remove(struct rt_graph *g, struct rt_node *const *from, struct rt_node *const *to, size_t n);
 struct rt_node *const *rt_node_before(const struct rt_node *n, size_t *count);
 struct rt_node *const *rt_node_after(const struct rt_node *n, size_t *count);
+/* A value that decides about condition nodes of g and of their bodies; kernels set it. A handle goes with its graph and what was instantiated of it.
+ * assign: every execution begins with `value`. */
+enum status rt_condition_create(uint64_t *handle, struct rt_graph *g, struct rt_context *c, uint32_t value, bool assign) MUST_CHECK;
 void rt_graph_print(const struct rt_graph *g, FILE *to);          /* in the language of dot */
 
 /* Attributes of kernel nodes: kept for what asks for them; those that a launch has act. bytes: of one value, at most RT_NODE_ATTRIBUTE_BYTES. */

@@ -1,4 +1,5 @@
 /* Graphs in execution: an exec is a copy of its graph in topological order; a launch enqueues it node by node. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/graph_internal.h"
@@ -7,7 +8,8 @@ struct own_stream { struct rt_context *context; struct rt_stream *stream; uint64
 
 struct rt_exec {
     struct object object;
-    struct rt_graph *graph;
+    struct graph_hold *hold;
+    struct rt_graph *graph;                             /* the hold's */
     uint64_t flags;
     node_list order;                                    /* child graphs' nodes in their node's place */
     VEC(struct own_stream) streams;                     /* for nodes of other contexts than the launch's */
@@ -47,8 +49,10 @@ enum status rt_exec_create(struct rt_exec **out, struct rt_graph *g, uint64_t fl
     if (!x)
         return ST_OUT_OF_MEMORY;
     x->flags = flags;
-    st = graph_copy(&x->graph, g, true);
+    x->hold = calloc(1, sizeof *x->hold);
+    st = x->hold ? graph_copy(&x->graph, g, true) : ST_OUT_OF_MEMORY;
     if (st == ST_OK) {
+        *x->hold = (struct graph_hold){x->graph, 1};
         x->graph->of_exec = true;
         (void)unfold(x->graph, &x->order, &st);
     }
@@ -60,10 +64,23 @@ enum status rt_exec_create(struct rt_exec **out, struct rt_graph *g, uint64_t fl
     return ST_OK;
 }
 
+void graph_unhold(struct graph_hold *h)
+{
+    pthread_mutex_lock(&the.lock);
+    bool last = --h->refs == 0;
+    pthread_mutex_unlock(&the.lock);
+    if (last) {
+        graph_drop(h->graph);
+        free(h);
+    }
+}
+
 enum status rt_exec_destroy(struct rt_exec *x)
 {
     if (x->graph)
-        graph_drop(x->graph);
+        graph_unhold(x->hold);
+    else
+        free(x->hold);
     for (size_t i = 0; i < x->streams.n; i++)
         if (rt_is(x->streams.at[i].stream, RT_STREAM) && rt_stream_id(x->streams.at[i].stream) == x->streams.at[i].id)
             (void)rt_stream_destroy(x->streams.at[i].stream);
@@ -94,6 +111,8 @@ static enum status push(struct rt_stream *s, const struct op *like)
     struct op *op = op_new(s, like->kind);
     if (op) {
         op->u = like->u;
+        if (like->kind == OP_CONDITION)
+            like->u.condition.hold->refs++;
         op_push(op);
     }
     pthread_mutex_unlock(&the.lock);
@@ -118,7 +137,7 @@ static uint64_t seq_so_far(void)
 }
 
 /* Pageable memory is read and written when the node runs, so these bypass rt_memcpy, which does that at the call. */
-static enum status enqueue(struct rt_node *n, struct rt_stream *s, struct error *err)
+static enum status enqueue(struct rt_node *n, struct graph_hold *h, struct rt_stream *s, struct error *err)
 {
     struct op op = {0};
     switch (n->p.type) {
@@ -143,6 +162,11 @@ static enum status enqueue(struct rt_node *n, struct rt_stream *s, struct error 
         struct allocation *a = allocation_at(n->p.u.free);
         return a && a->graph ? graph_memory_free(a->graph) : ST_INVALID_VALUE;
     }
+    case RT_NODE_VALUES: return rt_stream_values(s, n->p.u.values.ops, n->p.u.values.n);
+    case RT_NODE_CONDITION:
+        op.kind = OP_CONDITION;
+        op.u.condition = (struct condition_op){.node = n, .hold = h};
+        return push(s, &op);
     case RT_NODE_GRAPH: case RT_NODE_EMPTY: break;
     }
     return ST_OK;
@@ -166,14 +190,14 @@ static struct rt_stream *stream_in(struct rt_exec *x, struct rt_context *c)
 }
 
 /* What may have changed since the nodes were made: memory that was freed, memory of the last launch that was not, destroyed functions. */
-static enum status check(struct rt_exec *x)
+static enum status check(const node_list *order, uint64_t flags)
 {
-    for (size_t i = 0; i < x->order.n; i++) {
-        struct rt_node *n = x->order.at[i];
+    for (size_t i = 0; i < order->n; i++) {
+        struct rt_node *n = order->at[i];
         if (n->p.type == RT_NODE_ALLOC && !n->memory->allocation)
             return ST_INVALID_VALUE;
         if (n->p.type == RT_NODE_ALLOC && n->memory->live) {
-            if (!(x->flags & RT_EXEC_AUTO_FREE))
+            if (!(flags & RT_EXEC_AUTO_FREE))
                 return ST_INVALID_VALUE;
             graph_memory_live(n->memory, false);
         }
@@ -193,6 +217,8 @@ static enum status run_in(struct rt_exec *x, struct rt_stream *s, struct error *
 {
     struct rt_stream *at = s;
     enum status st = x->last && x->last != s ? wait_for(s, x->last, x->last_seq) : ST_OK;
+    if (st == ST_OK)
+        st = conditions_begin(x->graph, s);
     for (size_t i = 0; i < x->order.n && st == ST_OK; i++) {
         struct rt_node *n = x->order.at[i];
         if (n->disabled)
@@ -206,12 +232,31 @@ static enum status run_in(struct rt_exec *x, struct rt_stream *s, struct error *
             st = wait_for(next, at, seq_so_far());
         at = next;
         if (st == ST_OK)
-            st = enqueue(n, at, err);
+            st = enqueue(n, x->hold, at, err);
     }
     if (st == ST_OK && at != s)
         st = wait_for(s, at, seq_so_far());
     x->last = s;
     x->last_seq = seq_so_far();
+    return st;
+}
+
+/* The body of a condition: one context, as CUDA demands. */
+enum status graph_run_nodes(struct rt_graph *g, struct graph_hold *h, struct rt_stream *s, struct error *err)
+{
+    node_list order = {0};
+    enum status st;
+    struct rt_node *bad = unfold(g, &order, &st);
+    if (bad)
+        st = ST_INVALID_VALUE;
+    if (st == ST_OK)
+        st = check(&order, 0);
+    if (st == ST_OK)
+        st = conditions_begin(g, s);
+    for (size_t i = 0; i < order.n && st == ST_OK; i++)
+        if (!order.at[i]->disabled)
+            st = enqueue(order.at[i], h, s, err);
+    vec_free(&order);
     return st;
 }
 
@@ -226,7 +271,7 @@ enum status rt_exec_launch(struct rt_exec *x, struct rt_stream *s, struct error 
         if (capture_take(s, &p, err, &st))
             return st;
     }
-    st = check(x);
+    st = check(&x->order, x->flags);
     return st == ST_OK ? run_in(x, s, err) : st;
 }
 
@@ -263,6 +308,9 @@ static enum rt_update node_differs(const struct rt_node *m, const struct rt_node
         return RT_UPDATE_PARAMETERS;
     if (m->p.type == RT_NODE_FREE && m->p.u.free != n->p.u.free)
         return RT_UPDATE_PARAMETERS;
+    if (m->p.type == RT_NODE_CONDITION && (m->p.u.condition.handle != n->p.u.condition.handle || m->p.u.condition.type != n->p.u.condition.type ||
+                                           m->p.u.condition.n != n->p.u.condition.n))
+        return RT_UPDATE_PARAMETERS;
     return RT_UPDATE_SUCCESS;
 }
 
@@ -288,6 +336,9 @@ static bool comparable(const struct rt_graph *mine, const struct rt_graph *g, st
         }
         if (n->p.type == RT_NODE_GRAPH && !comparable(m->p.u.child, n->p.u.child, out))
             return false;
+        for (uint32_t k = 0; n->p.type == RT_NODE_CONDITION && k < n->p.u.condition.n; k++)
+            if (!comparable(m->p.u.condition.bodies[k], n->p.u.condition.bodies[k], out))
+                return false;
     }
     return true;
 }
@@ -299,6 +350,9 @@ static enum status take_params(struct rt_graph *mine, const struct rt_graph *g, 
         struct rt_node *n = g->nodes.at[i], *m = mine->nodes.at[i];
         if (n->p.type == RT_NODE_GRAPH)
             st = take_params(m->p.u.child, n->p.u.child, out);
+        else if (n->p.type == RT_NODE_CONDITION)
+            for (uint32_t k = 0; k < n->p.u.condition.n && st == ST_OK; k++)
+                st = take_params(m->p.u.condition.bodies[k], n->p.u.condition.bodies[k], out);
         else if (n->p.type != RT_NODE_ALLOC && n->p.type != RT_NODE_FREE)
             st = rt_node_set_params(m, &n->p, NULL);
         if (st == ST_OK && n->p.type == RT_NODE_KERNEL)

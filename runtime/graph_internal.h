@@ -36,9 +36,17 @@ struct rt_node {
 
 struct held { struct rt_user_object *object; uint32_t refs; };
 
+/* The value of a condition: four bytes that kernels store to. It is shared by a graph and its copies. */
+struct graph_condition { struct allocation *allocation; uint32_t refs, value; bool assign; };     /* refs: under the.memory */
+
+struct graph_hold { struct rt_graph *graph; uint32_t refs; };      /* of an exec and of its conditions that are enqueued; refs: under the.lock */
+void graph_unhold(struct graph_hold *h);
+enum status graph_run_nodes(struct rt_graph *g, struct graph_hold *h, struct rt_stream *s, struct error *err) MUST_CHECK;     /* all in s */
+
 struct rt_graph {
     struct object object;
     node_list nodes;
+    VEC(struct graph_condition *) conditions;
     VEC(struct held) held;
     struct rt_node *owner;                              /* the child graph node that has it; NULL: the program's */
     bool of_exec;
@@ -51,5 +59,15 @@ struct rt_node *graph_order(const struct rt_graph *g, node_list *out, enum statu
 bool graph_mark_before(struct rt_graph *g, struct rt_node *const *from, size_t n);
 enum status node_check(const struct rt_node_params *p, struct error *err) MUST_CHECK;
 bool graph_has_memory(const struct rt_graph *g);
+bool graph_is_single(const struct rt_graph *g);         /* memory or conditions: it cannot be cloned or be a child */
+
+/* graph_condition.c */
+enum status condition_check(const struct rt_node_params *p) MUST_CHECK;
+bool condition_of(const struct rt_graph *g, uint64_t handle);       /* of g, or of a graph in whose condition it is */
+enum status condition_bodies_make(struct rt_node *n, const struct rt_node_params *p, bool copy) MUST_CHECK;
+void condition_bodies_drop(struct rt_node *n);
+enum status conditions_share(struct rt_graph *to, const struct rt_graph *from) MUST_CHECK;
+void conditions_drop(struct rt_graph *g);
+enum status conditions_begin(const struct rt_graph *g, struct rt_stream *s) MUST_CHECK;        /* assigns what is to be assigned */
 
 #endif

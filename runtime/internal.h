@@ -163,7 +163,7 @@ enum place memory_place(uint64_t address, uint64_t bytes);  /* BAD: inside our r
 
 /* ---- streams ---- */
 
-enum op_kind { OP_COPY, OP_SET, OP_RECORD, OP_WAIT_EVENT, OP_WAIT_VALUE, OP_WRITE_VALUE, OP_FREE, OP_HOST, OP_CALLBACK, OP_LAUNCH };
+enum op_kind { OP_COPY, OP_SET, OP_RECORD, OP_WAIT_EVENT, OP_WAIT_VALUE, OP_WRITE_VALUE, OP_FREE, OP_HOST, OP_CALLBACK, OP_LAUNCH, OP_CONDITION };
 
 struct set { uint64_t dst, pitch; uint32_t value, elem_bytes; uint64_t width, height; };
 struct launch_op {
@@ -173,6 +173,14 @@ struct launch_op {
     uint64_t params;                                    /* device address of the block; 0: none */
     bool cooperative;
     struct grid_run *run;
+};
+
+struct condition_op {                                   /* stays at the head of its stream while a body runs in another, of its own */
+    struct rt_node *node;
+    struct graph_hold *hold;                            /* what the node is of */
+    struct rt_stream *body;                             /* NULL: none has begun */
+    uint64_t body_seq;
+    bool ran;
 };
 
 struct op {
@@ -192,8 +200,11 @@ struct op {
         struct allocation *allocation;
         struct { rt_host_fn host; rt_callback_fn callback; void *handle, *user; } call;
         struct launch_op launch;
+        struct condition_op condition;
     } u;
 };
+
+enum { RT_STREAM_HINTS = 4 };                           /* attributes that are kept */
 
 struct rt_stream {
     struct object object;
@@ -205,6 +216,7 @@ struct rt_stream {
     uint64_t id;
     bool is_legacy, destroyed;
     struct op *head, *tail;
+    unsigned char attributes[RT_STREAM_HINTS][RT_STREAM_ATTRIBUTE_BYTES];
     struct stream_capture *capture;                     /* graph_capture.c; NULL: not capturing */
 };
 
@@ -226,6 +238,8 @@ struct rt_event {
 /* All under the.lock unless said otherwise. */
 struct op *op_new(struct rt_stream *s, enum op_kind kind);  /* NULL: no memory */
 void op_drop(struct op *op);                            /* one that was not pushed */
+bool op_value_ready(const struct op *op);               /* what an OP_WAIT_VALUE waits for is so */
+void op_value_write(const struct op *op);
 void op_push(struct op *op);                            /* wakes the simulation thread */
 bool stream_idle(const struct rt_stream *s);            /* an operation enqueued now could run at once */
 void stream_wait(struct rt_stream *s);                  /* for all that was enqueued so far and s depends on; lets go of the lock meanwhile */
@@ -247,6 +261,11 @@ void copy_run(const struct rt_copy *c);
 void copies_hold(void);                                 /* by threads that do their own; returns when none is under way. Under the.lock, which they then wait for */
 void copies_let(void);
 void set_run(const struct set *s);
+/* Host functions (callbacks.c): one goes to its thread, which gives it back. Under the.lock. False: no memory, no thread. */
+bool call_hand_over(struct op *op);
+void call_finished(struct op *op);
+bool thread_start(pthread_t *t, void *(*fn)(void *));    /* takes no signals */
+void streams_enter(void);                               /* the calling thread is one of ours: it never waits for room in the queues */
 void streams_pause(void);                               /* until streams_resume, with the.lock held, nothing of the device runs: no kernel, no copy, no fill */
 void streams_resume(void);
 void queue_each(void (*fn)(void *user, struct op *op), void *user);     /* all operations in queues */
@@ -265,6 +284,11 @@ void launch_params(void *block, const struct rt_launch *l);     /* its parameter
 enum status copy_check(const struct rt_copy *c) MUST_CHECK;     /* ST_INVALID_VALUE: not memory, bad pitches */
 enum status set_check(const struct set *s) MUST_CHECK;
 enum status graph_memory_free(struct graph_memory *m);  /* the program's free, or a node's. ST_INVALID_VALUE: it is not allocated now */
+
+enum status values_check(const struct rt_value_op *ops, size_t n) MUST_CHECK;
+/* A turn of an OP_CONDITION that is ready; both without locks. False: it is over, and done is called. */
+bool graph_condition_turn(struct op *op);
+void graph_condition_done(struct op *op);
 
 /* Capture. Functions that enqueue ask capture_any() first, which costs nothing while no stream captures. */
 extern atomic_int captures_active;

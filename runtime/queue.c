@@ -12,14 +12,13 @@
  * are comparisons of `seq`, since the head of a FIFO is its oldest unfinished operation. */
 #include <fenv.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 
-enum { OPS_PER_CHUNK = 64, MAX_PENDING = 16384 };
+enum { MAX_PENDING = 16384 };
 enum { POLL_NS = 100000 };                     /* cuStreamWaitValue: nobody tells when memory changes */
 
 struct waiter {
@@ -33,19 +32,17 @@ struct waiter {
 
 static struct rt_stream *ring;                 /* the stream served last; NULL: no work anywhere */
 static uint64_t last_seq;
-static struct op *free_ops;
 static size_t pending;                         /* operations in queues */
 static struct waiter *waiters;
 
-static pthread_t thread, callback_thread;
-static bool thread_runs, thread_sleeps, callback_runs, quitting;
+static pthread_t thread;
+static bool thread_runs, thread_sleeps, quitting;
 static unsigned pauses;                        /* streams_pause: nobody executes any */
 static bool driven;                            /* one thread at a time executes operations: */
 static pthread_t driver;
-static pthread_cond_t work, room = PTHREAD_COND_INITIALIZER, callback_work = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t work, room = PTHREAD_COND_INITIALIZER;
 static VEC(struct op *) running;               /* launches that have begun */
 static size_t turn;
-static VEC(struct op *) calls;                 /* for the callback thread, oldest first */
 static size_t abandoned;
 static size_t callbacks;                       /* host functions handed over and not finished */
 static _Thread_local bool in_simulation;
@@ -54,36 +51,7 @@ bool streams_in_simulation(void) { return in_simulation; }
 size_t streams_left(void) { return abandoned; }
 uint64_t seq_next(void) { return ++last_seq; }
 
-/* ---- operations ---- */
-
-struct op *op_new(struct rt_stream *s, enum op_kind kind)
-{
-    if (!free_ops) {
-        struct op *chunk = calloc(OPS_PER_CHUNK, sizeof *chunk);
-        if (!chunk)
-            return NULL;
-        for (size_t i = 0; i < OPS_PER_CHUNK; i++) {
-            chunk[i].next = free_ops;
-            free_ops = &chunk[i];
-        }
-    }
-    struct op *op = free_ops;
-    free_ops = op->next;
-    op->next = NULL;
-    op->stream = s;
-    op->kind = (uint8_t)kind;
-    op->started = op->held = false;
-    op->call = 0;
-    op->owned = NULL;
-    return op;
-}
-
-void op_drop(struct op *op)
-{
-    free(op->owned);
-    op->next = free_ops;
-    free_ops = op;
-}
+/* ---- the ring ---- */
 
 static void ring_add(struct rt_stream *s)
 {
@@ -136,22 +104,6 @@ bool stream_idle(const struct rt_stream *s)
     return !s->head && others_clear(s, last_seq) && !(host_replayed() && host_call_survives());
 }
 
-static bool value_ready(const struct op *op)
-{
-    if (host_replayed())                       /* what writes it may be a kernel, which does not run */
-        return true;
-    uint64_t now = op->u.value.bytes == 8 ? __atomic_load_n((uint64_t *)(uintptr_t)op->u.value.address, __ATOMIC_ACQUIRE)
-                                          : __atomic_load_n((uint32_t *)(uintptr_t)op->u.value.address, __ATOMIC_ACQUIRE);
-    uint64_t want = op->u.value.value;
-    switch (op->u.value.how) {
-    case RT_GEQ: return op->u.value.bytes == 8 ? (int64_t)(now - want) >= 0 : (int32_t)(uint32_t)(now - want) >= 0;
-    case RT_EQ:  return now == want;
-    case RT_AND: return now & want;
-    case RT_NOR: return op->u.value.bytes == 8 ? ~(now | want) != 0 : (uint32_t) ~(now | want) != 0;
-    }
-    return true;
-}
-
 static bool op_ready(const struct op *op)
 {
     if (op->started)
@@ -164,7 +116,9 @@ static bool op_ready(const struct op *op)
         return false;
     if (op->kind == OP_WAIT_EVENT)
         return fifo_clear(op->u.wait.stream, op->u.wait.seq);
-    return op->kind != OP_WAIT_VALUE || value_ready(op);
+    if (op->kind == OP_CONDITION)
+        return !op->u.condition.body || fifo_clear(op->u.condition.body, op->u.condition.body_seq);
+    return op->kind != OP_WAIT_VALUE || op_value_ready(op);
 }
 
 static struct op *pick(void)
@@ -303,35 +257,20 @@ static void finish(struct op *op)
         wake_waiters();
 }
 
-/* ---- host functions ---- */
+/* ---- threads ---- */
 
-static void *run_callbacks(void *unused)
+void streams_enter(void) { in_simulation = true; }
+
+void call_finished(struct op *op)
 {
-    (void)unused;
-    in_simulation = true;
-    pthread_mutex_lock(&the.lock);
-    for (;;) {
-        while (!calls.n)
-            pthread_cond_wait(&callback_work, &the.lock);
-        struct op *op = calls.at[0];
-        memmove(calls.at, calls.at + 1, --calls.n * sizeof *calls.at);
-        enum status st = context_status(op->stream->context);
-        pthread_mutex_unlock(&the.lock);
-        if (op->kind == OP_CALLBACK)
-            op->u.call.callback(op->u.call.handle, status_cu(st), op->u.call.user);
-        else if (st == ST_OK)
-            op->u.call.host(op->u.call.user);
-        pthread_mutex_lock(&the.lock);
-        finish(op);
-        callbacks--;
-        if (thread_sleeps)
-            pthread_cond_signal(&work);
-    }
-    return NULL;
+    finish(op);
+    callbacks--;
+    if (thread_sleeps)
+        pthread_cond_signal(&work);
 }
 
 /* Threads of ours take no signals: the program's handlers run on its own threads. */
-static bool thread_start(pthread_t *t, void *(*fn)(void *))
+bool thread_start(pthread_t *t, void *(*fn)(void *))
 {
     sigset_t all, old;
     sigfillset(&all);
@@ -339,21 +278,6 @@ static bool thread_start(pthread_t *t, void *(*fn)(void *))
     bool ok = pthread_create(t, NULL, fn, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return ok;
-}
-
-static bool call_hand_over(struct op *op)
-{
-    if (!callback_runs) {
-        callback_runs = thread_start(&callback_thread, run_callbacks);
-        if (callback_runs)
-            pthread_detach(callback_thread);
-    }
-    if (!callback_runs || !vec_push(&calls, op))
-        return false;
-    op->started = true;
-    callbacks++;
-    pthread_cond_signal(&callback_work);
-    return true;
 }
 
 /* ---- the simulation thread ---- */
@@ -383,15 +307,38 @@ static void launch_begin(struct op *op)
     finish(op);
 }
 
+/* It enqueues, so that for a moment the thread may not wait for room, whichever it is. */
+static void condition_turn(struct op *op, bool dropped)
+{
+    bool outer = in_simulation;
+    in_simulation = op->started = true;
+    pthread_mutex_unlock(&the.lock);
+    bool again = !dropped && graph_condition_turn(op);
+    if (!again)
+        graph_condition_done(op);
+    pthread_mutex_lock(&the.lock);
+    in_simulation = outer;
+    op->started = false;
+    if (!again)
+        finish(op);
+}
+
 static void run(struct op *op)
 {
     struct rt_context *c = op->stream->context;
     bool dropped = context_status(c) != ST_OK;
     if (op->kind == OP_CALLBACK || (op->kind == OP_HOST && !dropped)) {
+        op->started = true;
+        callbacks++;
         if (!call_hand_over(op)) {
+            callbacks--;
             fail(c, &(struct error){.status = ST_OUT_OF_MEMORY, .text = "no host memory for a host function"});
             finish(op);
         }
+        return;
+    }
+    if (op->kind == OP_CONDITION) {
+        condition_turn(op, dropped);
         return;
     }
     if (op->kind == OP_LAUNCH && !dropped && !host_replayed()) {
@@ -416,10 +363,7 @@ static void run(struct op *op)
             allocation_drop(op->u.allocation);
         pthread_mutex_lock(&the.lock);
     } else if (op->kind == OP_WRITE_VALUE && !dropped) {
-        if (op->u.value.bytes == 8)
-            __atomic_store_n((uint64_t *)(uintptr_t)op->u.value.address, op->u.value.value, __ATOMIC_RELEASE);
-        else
-            __atomic_store_n((uint32_t *)(uintptr_t)op->u.value.address, (uint32_t)op->u.value.value, __ATOMIC_RELEASE);
+        op_value_write(op);
     }
     finish(op);
 }
@@ -467,13 +411,8 @@ static void sleep_for_work(void)
 {
     thread_sleeps = true;
     if (value_awaited()) {
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        t.tv_nsec += POLL_NS;
-        if (t.tv_nsec >= 1000000000) {
-            t.tv_nsec -= 1000000000;
-            t.tv_sec++;
-        }
+        uint64_t until = now_ns() + POLL_NS;
+        struct timespec t = {.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
         pthread_cond_timedwait(&work, &the.lock, &t);
     } else {
         pthread_cond_wait(&work, &the.lock);
@@ -641,8 +580,7 @@ void streams_stop(void)
         return;
     quitting = true;
     bool join = thread_runs && !pthread_equal(thread, pthread_self()), own = driven && pthread_equal(driver, pthread_self());
-    if (thread_sleeps)
-        pthread_cond_signal(&work);
+    pthread_cond_signal(&work);
     while (driven && !own)
         pthread_cond_wait(&room, &the.lock);
     pthread_mutex_unlock(&the.lock);

@@ -184,6 +184,11 @@ struct rt_context *rt_stream_context(const struct rt_stream *s);
 uint32_t rt_stream_flags(const struct rt_stream *s);
 int rt_stream_priority(const struct rt_stream *s);
 uint64_t rt_stream_id(const struct rt_stream *s);
+/* CUstreamAttrID: 1 access window, 3 synchronisation policy, 8 priority, 9 and 10 memory domains. Hints, kept for whoever asks; values of RT_STREAM_ATTRIBUTE_BYTES.
+ * ST_INVALID_VALUE: another one. */
+enum { RT_STREAM_ATTRIBUTE_BYTES = 64 };
+enum status rt_stream_attribute(struct rt_stream *s, int id, void *value);
+enum status rt_stream_set_attribute(struct rt_stream *s, int id, const void *value);
 enum status rt_stream_query(struct rt_stream *s);                /* ST_NOT_READY: work is left */
 enum status rt_stream_synchronize(struct rt_stream *s);
 enum status rt_stream_wait_event(struct rt_stream *s, struct rt_event *e);      /* waits for the record that is the latest now; none: nothing */
@@ -193,6 +198,8 @@ enum status rt_stream_host(struct rt_stream *s, rt_host_fn fn, void *user);     
 enum status rt_stream_callback(struct rt_stream *s, rt_callback_fn fn, void *stream_handle, void *user);   /* always run, with the status */
 enum rt_compare { RT_GEQ, RT_EQ, RT_AND, RT_NOR };
 enum status rt_stream_wait_value(struct rt_stream *s, uint64_t address, uint64_t value, uint32_t bytes, enum rt_compare how);
+struct rt_value_op { uint64_t address, value; uint32_t bytes; bool wait; enum rt_compare how; };        /* wait for, or else write */
+enum status rt_stream_values(struct rt_stream *s, const struct rt_value_op *ops, size_t n);      /* all or, where one is no good, none: ST_INVALID_VALUE */
 enum status rt_stream_write_value(struct rt_stream *s, uint64_t address, uint64_t value, uint32_t bytes);
 
 enum { RT_EVENT_BLOCKING_SYNC = 1, RT_EVENT_NO_TIMING = 2, RT_EVENT_IPC = 4 };

@@ -1,9 +1,12 @@
 /* Streams as programs see them; queue.c works them off. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/checkpoint/host.h"
 #include "runtime/graph.h"
 #include "runtime/internal.h"
+
+static int clamp(int priority) { return priority < RT_PRIORITY_HIGHEST ? RT_PRIORITY_HIGHEST : priority > RT_PRIORITY_LOWEST ? RT_PRIORITY_LOWEST : priority; }
 
 enum status rt_stream_create(struct rt_stream **out, struct rt_context *c, uint32_t flags, int priority)
 {
@@ -19,7 +22,9 @@ enum status rt_stream_create(struct rt_stream **out, struct rt_context *c, uint3
     }
     s->context = c;
     s->flags = flags;
-    s->priority = priority < RT_PRIORITY_HIGHEST ? RT_PRIORITY_HIGHEST : priority > RT_PRIORITY_LOWEST ? RT_PRIORITY_LOWEST : priority;
+    s->priority = clamp(priority);
+    s->attributes[1][0] = 1;                   /* of the policies: automatic */
+    s->attributes[2][1] = 1;                   /* the remote domain is 1 */
     s->id = ++the.next_id;
     s->next_in_context = c->streams;
     c->streams = s;
@@ -120,6 +125,45 @@ struct rt_context *rt_stream_context(const struct rt_stream *s) { return s->cont
 uint32_t rt_stream_flags(const struct rt_stream *s) { return s->flags; }
 int rt_stream_priority(const struct rt_stream *s) { return s->priority; }
 uint64_t rt_stream_id(const struct rt_stream *s) { return s->id; }
+
+static int hint(int id)
+{
+    enum { ACCESS_WINDOW = 1, SYNC_POLICY = 3, DOMAIN_MAP = 9, DOMAIN = 10 };
+    static const int ids[RT_STREAM_HINTS] = {ACCESS_WINDOW, SYNC_POLICY, DOMAIN_MAP, DOMAIN};
+    for (int i = 0; i < RT_STREAM_HINTS; i++)
+        if (ids[i] == id)
+            return i;
+    return -1;
+}
+
+enum { PRIORITY = 8 };
+
+enum status rt_stream_attribute(struct rt_stream *s, int id, void *value)
+{
+    int at = hint(id);
+    if (at < 0 && id != PRIORITY)
+        return ST_INVALID_VALUE;
+    memset(value, 0, RT_STREAM_ATTRIBUTE_BYTES);
+    pthread_mutex_lock(&the.lock);
+    memcpy(value, at < 0 ? (const void *)&s->priority : s->attributes[at], at < 0 ? sizeof s->priority : RT_STREAM_ATTRIBUTE_BYTES);
+    pthread_mutex_unlock(&the.lock);
+    return ST_OK;
+}
+
+enum status rt_stream_set_attribute(struct rt_stream *s, int id, const void *value)
+{
+    int at = hint(id), priority;
+    if (at < 0 && id != PRIORITY)
+        return ST_INVALID_VALUE;
+    memcpy(&priority, value, sizeof priority);
+    pthread_mutex_lock(&the.lock);
+    if (at < 0)
+        s->priority = clamp(priority);
+    else
+        memcpy(s->attributes[at], value, RT_STREAM_ATTRIBUTE_BYTES);
+    pthread_mutex_unlock(&the.lock);
+    return ST_OK;
+}
 
 /* ---- waiting and order ---- */
 
@@ -234,28 +278,43 @@ enum status rt_stream_callback(struct rt_stream *s, rt_callback_fn fn, void *str
     return enqueue(s, &op);
 }
 
-static enum status value_op(struct rt_stream *s, enum op_kind kind, uint64_t address, uint64_t value, uint32_t bytes, enum rt_compare how)
+enum status values_check(const struct rt_value_op *ops, size_t n)
 {
-    enum place place = (bytes == 4 || bytes == 8) && address % bytes == 0 ? memory_place(address, bytes) : PLACE_BAD;
-    if (place == PLACE_BAD || place == PLACE_PAGEABLE)
-        return ST_INVALID_VALUE;
-    enum status st = capture_any() ? capture_refuse(s) : ST_OK;
+    for (size_t i = 0; i < n; i++) {
+        bool shape = (ops[i].bytes == 4 || ops[i].bytes == 8) && ops[i].address % ops[i].bytes == 0;
+        enum place place = shape ? memory_place(ops[i].address, ops[i].bytes) : PLACE_BAD;
+        if (place == PLACE_BAD || place == PLACE_PAGEABLE)
+            return ST_INVALID_VALUE;
+    }
+    return ST_OK;
+}
+
+enum status rt_stream_values(struct rt_stream *s, const struct rt_value_op *ops, size_t n)
+{
+    enum status st = values_check(ops, n);
     if (st != ST_OK)
         return st;
-    struct op op = {.kind = (uint8_t)kind};
-    op.u.value.address = address;
-    op.u.value.value = bytes == 4 ? (uint32_t)value : value;
-    op.u.value.bytes = bytes;
-    op.u.value.how = how;
-    return enqueue(s, &op);
+    struct rt_node_params p = {.type = RT_NODE_VALUES, .context = s->context};
+    p.u.values.ops = ops, p.u.values.n = n;
+    if (capture_any() && capture_take(s, &p, NULL, &st))
+        return st;
+    for (size_t i = 0; i < n && st == ST_OK; i++) {
+        struct op op = {.kind = ops[i].wait ? OP_WAIT_VALUE : OP_WRITE_VALUE};
+        op.u.value.address = ops[i].address;
+        op.u.value.value = ops[i].bytes == 4 ? (uint32_t)ops[i].value : ops[i].value;
+        op.u.value.bytes = ops[i].bytes;
+        op.u.value.how = ops[i].how;
+        st = enqueue(s, &op);
+    }
+    return st;
 }
 
 enum status rt_stream_wait_value(struct rt_stream *s, uint64_t address, uint64_t value, uint32_t bytes, enum rt_compare how)
 {
-    return value_op(s, OP_WAIT_VALUE, address, value, bytes, how);
+    return rt_stream_values(s, &(struct rt_value_op){address, value, bytes, true, how}, 1);
 }
 
 enum status rt_stream_write_value(struct rt_stream *s, uint64_t address, uint64_t value, uint32_t bytes)
 {
-    return value_op(s, OP_WRITE_VALUE, address, value, bytes, RT_EQ);
+    return rt_stream_values(s, &(struct rt_value_op){address, value, bytes, false, RT_EQ}, 1);
 }

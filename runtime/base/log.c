@@ -33,12 +33,18 @@ static void put(const char *s, size_t n)
 
 void log_text(const char *text) { put(text, strlen(text)); }
 
+static void (*_Atomic the_listener)(enum log_level, const char *);
+
+void log_listen(void (*listener)(enum log_level, const char *)) { atomic_store(&the_listener, listener); }
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
     static const char *const names[] = {"error", "warning", "info", "debug"};
     if (level == LOG_WARN)
         atomic_fetch_add(&warnings, 1);
-    if ((int)level > atomic_load(&the_level))
+    void (*listener)(enum log_level, const char *) = atomic_load(&the_listener);
+    bool shown = (int)level <= atomic_load(&the_level);
+    if (!shown && !listener)
         return;
     char line[2048];
     int head = snprintf(line, sizeof line, "heddle: %s: ", names[level]);
@@ -49,8 +55,12 @@ void log_line(enum log_level level, const char *fmt, ...)
     size_t n = (size_t)head + (body > 0 ? (size_t)body : 0);
     if (n > sizeof line - 2)
         n = sizeof line - 2;
+    line[n] = '\0';
+    if (listener)
+        listener(level, line + head);
     line[n++] = '\n';
-    put(line, n);
+    if (shown)
+        put(line, n);
 }
 
 bool log_first(bool *flag)

@@ -15,6 +15,8 @@ void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 /* True the first time it is called with this flag: `static bool once; if (log_first(&once)) log_warn(...)`. */
 bool log_first(bool *flag);
+/* Is told every line without its head and end, whatever the level lets through. Any thread; it must not log. One listener, set once. */
+void log_listen(void (*listener)(enum log_level level, const char *text));
 /* Writes text as it is (reports, summaries) to the log's descriptor. */
 void log_text(const char *text);
 unsigned long log_warnings(void);              /* how many warn lines so far, for the summary */
