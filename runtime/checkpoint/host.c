@@ -14,9 +14,10 @@ struct host host = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_I
 
 enum role { UNKNOWN, THE_HOST, ANOTHER, OURS };            /* OURS: host functions run there; CUDA refuses nearly all of their calls */
 enum whereabouts { OUTSIDE, INSIDE, WAITS, AT_GATE };            /* of the host thread, as to calls */
-static _Thread_local struct { enum role role; int depth; } me;
+static _Thread_local struct { enum role role; int depth; bool waits; } me;
 
-bool host_inside(void) { return me.role == THE_HOST && me.depth > 0; }
+/* A thread that waits may execute kernels, which is no doing of the host's. */
+bool host_inside(void) { return me.role == THE_HOST && me.depth > 0 && !me.waits; }
 uint64_t host_key(uint64_t call, uint32_t step) { return call << 20 | step; }
 
 static void be_at(enum whereabouts p) { __atomic_store_n(&host.place, p, __ATOMIC_SEQ_CST); }
@@ -55,6 +56,7 @@ void host_waits(void)
 {
     if (!host_inside())
         return;
+    me.waits = true;
     be_at(WAITS);
     if (stopping()) {
         pthread_mutex_lock(&host.lock);
@@ -65,8 +67,9 @@ void host_waits(void)
 
 void host_goes_on(void)
 {
-    if (!host_inside())
+    if (!me.waits)
         return;
+    me.waits = false;
     be_at(INSIDE);
     if (stopping())
         stand(WAITS);

@@ -6,6 +6,7 @@
 #include "runtime/base/hello.h"
 #include "runtime/checkpoint/file.h"
 #include "runtime/checkpoint/host_internal.h"
+#include "runtime/checkpoint/program.h"
 
 /* ---- writing ---- */
 
@@ -52,7 +53,13 @@ static void put_events(struct sink *to)
 
 enum status host_save(struct hck_writer *w, struct error *err)
 {
+    struct program self;
+    enum status st = program_self(&self, rt_knobs(), err);
+    if (st != ST_OK)
+        return st;
     struct sink *to = hck_section(w, HCK_CALLS);
+    program_put(&self, to);
+    program_free(&self);
     put_u64(to, host_calls_over());
     pthread_mutex_lock(&the.lock);
     find_all();
@@ -128,6 +135,26 @@ static bool index_tape(void)
     return at == host.n;
 }
 
+static enum status check_program(struct source *from, struct error *err)
+{
+    struct program then, now;
+    enum status st = program_get(&then, from, err);
+    if (st != ST_OK)
+        return st;
+    st = program_self(&now, rt_knobs(), err);
+    if (st == ST_OK && !rt_knobs()->force) {
+        st = program_compare(&then, &now, err);
+        if (st == ST_OK && strcmp(then.gpu, now.gpu) != 0)
+            st = error_set(err, ST_INVALID_VALUE, "the checkpoint was taken on %s, not on %s", then.gpu, now.gpu);
+        if (st == ST_OK && (then.devices != now.devices || then.visible_set != now.visible_set || strcmp(then.visible, now.visible) != 0))
+            st = error_set(err, ST_INVALID_VALUE, "the program saw other devices when the checkpoint was taken: --devices=%u and CUDA_VISIBLE_DEVICES %s%s", then.devices,
+                           then.visible_set ? "= " : "not set", then.visible);
+    }
+    program_free(&now);
+    program_free(&then);
+    return st;
+}
+
 enum status host_load(const char *path, struct error *err)
 {
     enum status st = hck_open(&host.file, path, err);
@@ -139,6 +166,9 @@ enum status host_load(const char *path, struct error *err)
         error_hint(err, "heddle resume --kernel-only %s  goes on without the program", path);
         return ST_NOT_SUPPORTED;
     }
+    st = check_program(from, err);
+    if (st != ST_OK)
+        return st;
     host.last = get_u64(from);
     bool good = load_survivors(from) && load_events(from) && load_tape(from) && index_tape();
     if (!good || from->failed) {

@@ -37,6 +37,7 @@ extern const struct verb cli_verbs[];              /* ends with a NULL name */
 /* argv[0] is the first word behind the verb and its options. They return the exit status. */
 int verb_sim(struct cli *c, int argc, char **argv);
 int verb_run(struct cli *c, int argc, char **argv);
+int verb_resume(struct cli *c, int argc, char **argv);
 int verb_info(struct cli *c, int argc, char **argv);
 int verb_config(struct cli *c, int argc, char **argv);
 int verb_help(struct cli *c, int argc, char **argv);

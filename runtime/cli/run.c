@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -216,6 +217,14 @@ int run_prepare(struct cli *c, const char *program, struct target *t, char path[
     return prepare(c, t) ? 0 : EXIT_OWN_FAILURE;
 }
 
+/* A program that is resumed, or may be, finds its memory where it was, if the system lets it. */
+static void keep_addresses(void)
+{
+    int now = personality(0xffffffff);
+    if (now != -1)
+        (void)personality((unsigned long)now | ADDR_NO_RANDOMIZE);
+}
+
 int verb_run(struct cli *c, int argc, char **argv)
 {
     static struct target t;
@@ -230,6 +239,8 @@ int verb_run(struct cli *c, int argc, char **argv)
     if (refused)
         return refused;
     struct hello_page *hello = run_offer_hello();
+    if (*c->knobs.values.resume)
+        keep_addresses();
     fflush(NULL);
     if (!child_run(path, argv, &end)) {
         say_error("no process could be started: %s", strerror(errno));
@@ -239,6 +250,8 @@ int verb_run(struct cli *c, int argc, char **argv)
         return run_exec_failed(argv[0], &t, end.exec_errno);
     run_explain(c, &t, hello, end.wait_status);
     target_close(&t);
+    if (hello && atomic_load(&hello->failed))  /* a resume; the library has said why */
+        return EXIT_OWN_FAILURE;
     return child_pass_on(end.wait_status);
 }
 
