@@ -140,6 +140,10 @@ $(BUILD)/ptx-cover: tests/ptx/cover.c $(ptx_cases) $(core)
 $(BUILD)/ptx-fold: tests/ptx/fold.c $(ptx_cases)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $(filter %.c,$^) -o $@ -lm
 
+# The program of tests/debug: as the demo.
+$(BUILD)/debug-host: tests/debug/host.c $(BUILD)/libheddle.so $(BUILD)/shims/libcuda.so
+	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $< -o $@ -L$(BUILD)/shims -lcuda
+
 # The lowering of PTX files, for scripts/lowering-report.
 $(BUILD)/ptx-lower: tests/lower/lower.c $(core)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS)) $< -o $@ $(core) $(EXE_LIBS)
@@ -152,7 +156,7 @@ units: $(units)
 
 check:                                                               ## all tests; the last line counts them
 	@scripts/bootstrap
-	@$(MAKE) --no-print-directory all units $(BUILD)/demo $(BUILD)/ptx-run
+	@$(MAKE) --no-print-directory all units $(BUILD)/demo $(BUILD)/ptx-run $(BUILD)/debug-host
 	@BUILD=$(BUILD) scripts/check
 
 # sanitized NAME FLAGS: a build of its own under $(BUILD)/NAME

@@ -13,6 +13,7 @@ const struct verb cli_verbs[] = {
     {"sim", verb_sim, "[OPTIONS] PROGRAM [ARGS]", "run it on the simulated GPU: the same results, and the cycles they take"},
     {"debug", verb_debug, "[-x FILE] [-ex COMMAND] [-batch] [--sim] [OPTIONS] PROGRAM [ARGS]", "run it under the debugger for kernels"},
     {"resume", verb_resume, "[OPTIONS] FILE -- PROGRAM [ARGS]", "go on from a checkpoint: the program runs again, without the kernels before it"},
+    {"dap", verb_dap, "[OPTIONS]", "the same for editors: the Debug Adapter Protocol on standard input and output"},
     {"info", verb_info, "PROGRAM", "what is inside: kernels, architectures, registers, and what would go wrong"},
     {"config", verb_config, "[--show [OPTIONS] [NAMES]]", "every setting with its value, unit and origin; NAMES: those that begin so"},
     {"help", verb_help, "[TOPIC]", "this page, a verb, a setting, or a statistic (help stats NAME)"},
