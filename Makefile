@@ -99,8 +99,9 @@ $(BUILD)/libheddle.so: $(lib_obj) $(BUILD)/lib_obj.list
 	$(call say,LD)$(CC) -shared $(CFLAGS) -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL $(if $(WERROR),$(no_undefined)) \
 	    -o $@ $(lib_obj) $(SO_LIBS)
 
+# libc comes first: its dlsym, not the library's (interpose/jit_dlsym.c), which would draw the whole library in.
 $(BUILD)/heddle: $(obj)/runtime/cli/main.o $(cli_core) $(core)
-	$(call say,LD)$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS) $(EXE_LIBS)
+	$(call say,LD)$(CC) $(CFLAGS) -o $@ $< -lc $(filter-out $<,$^) $(CLI_LIBS) $(EXE_LIBS)
 
 cudart_shims := $(foreach v,11.0 12 13,$(BUILD)/shims/libcudart.so.$(v))
 shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1 $(BUILD)/shims/nvml/libnvidia-ml.so.1
