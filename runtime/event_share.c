@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 #include "runtime/share.h"
 
@@ -43,6 +44,7 @@ void event_share_drop(struct rt_event *e)
 
 enum status rt_share_event(struct rt_event *e, struct rt_share *out)
 {
+    host_spoil(HOST_SHARES);
     if (!(e->flags & RT_EVENT_IPC))
         return ST_INVALID_VALUE;
     enum status st = ST_OK;
@@ -73,6 +75,7 @@ enum status rt_share_event(struct rt_event *e, struct rt_share *out)
 
 enum status rt_share_event_open(struct rt_event **out, struct rt_context *c, const struct rt_share *handle)
 {
+    host_spoil(HOST_SHARES);
     int fd;
     enum status st = share_open(handle, SHARE_EVENT, &fd);
     if (st != ST_OK)

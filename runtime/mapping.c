@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 #include "runtime/share.h"
 
@@ -167,6 +168,7 @@ bool rt_physical_is_shared(const struct rt_mapping *m) { return m->shared; }
 
 enum status rt_physical_export(const struct rt_mapping *m, int *fd)
 {
+    host_spoil(HOST_SHARES);
     if (!m->shared)
         return ST_INVALID_VALUE;
     *fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
@@ -175,6 +177,7 @@ enum status rt_physical_export(const struct rt_mapping *m, int *fd)
 
 enum status rt_physical_import(struct rt_mapping **out, int fd)
 {
+    host_spoil(HOST_SHARES);
     struct share_header h;
     struct device *d = share_read(fd, SHARE_PHYSICAL, &h) && h.bytes && h.bytes % RT_GRANULARITY == 0 ? share_device(&h) : NULL;
     int own = d ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;

@@ -225,6 +225,7 @@ bool rt_pool_is_shared(const struct rt_pool *p) { return p->fd != 0; }
 
 enum status rt_pool_export(const struct rt_pool *p, int *fd)
 {
+    host_spoil(HOST_SHARES);
     if (!p->fd || p->imported)
         return ST_INVALID_VALUE;
     *fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
@@ -233,6 +234,7 @@ enum status rt_pool_export(const struct rt_pool *p, int *fd)
 
 enum status rt_pool_import(struct rt_pool **out, int fd)
 {
+    host_spoil(HOST_SHARES);
     struct share_header h;
     struct device *d = share_read(fd, SHARE_POOL, &h) ? share_device(&h) : NULL;
     int own = d ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;

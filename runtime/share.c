@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 #include "runtime/share.h"
 
@@ -175,6 +176,7 @@ void share_forget(uint64_t at, uint64_t bytes)
 
 enum status rt_share_memory(uint64_t address, struct rt_share *out)
 {
+    host_spoil(HOST_SHARES);
     if (streams_in_simulation())
         return ST_NOT_PERMITTED;
     streams_pause();
@@ -226,6 +228,7 @@ static enum status adopt(struct rt_context *c, struct device *d, const struct ti
 
 enum status rt_share_memory_open(struct rt_context *c, const struct rt_share *handle, uint64_t *address, struct error *err)
 {
+    host_spoil(HOST_SHARES);
     struct ticket t;
     struct share_header h;
     int fd;

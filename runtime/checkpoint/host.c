@@ -31,10 +31,19 @@ static enum role role(void)
     me.role = streams_in_simulation() ? OURS : host.taken ? ANOTHER : THE_HOST;
     if (me.role == THE_HOST)
         host.taken = true;
-    else if (me.role == ANOTHER)
-        host.spoiled = "several of its host threads call CUDA, and in which order is not recorded";
     pthread_mutex_unlock(&host.lock);
+    if (me.role == ANOTHER)
+        host_spoil("it calls CUDA from several threads, and in which order is not recorded");
     return me.role;
+}
+
+void host_spoil(const char *why)
+{
+    if (host_mode() != HOST_RECORDED)
+        return;
+    pthread_mutex_lock(&host.lock);
+    host.spoiled = host.spoiled ? host.spoiled : why;
+    pthread_mutex_unlock(&host.lock);
 }
 
 /* ---- standing still ---- */
@@ -309,6 +318,8 @@ void host_pushed(struct op *op)
     uintptr_t i;
     op->call = 0;
     op->held = false;
+    if (op->kind == OP_CONDITION)              /* kernels decide what it enqueues, and when */
+        host_spoil("it has launched a graph with conditional nodes");
     if (!host_inside())
         return;
     op->call = host.calls;

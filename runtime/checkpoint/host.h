@@ -77,6 +77,9 @@ void host_synchronised(struct rt_context *c);
 struct op;
 /* An operation is pushed, or, where it moves bytes, done at once: sets op->call and op->step, and op->held when a replay must not run it. */
 void host_pushed(struct op *op);
+/* From here on no checkpoint of this run can be resumed with its program; why: the reason, "it ...". Any thread. */
+void host_spoil(const char *why);
+#define HOST_SHARES "it shares memory or events with other processes"
 /* What could have been pushed was done at once. */
 void host_step(void);
 /* A replay: something that the present call enqueues was not finished at the checkpoint, so nothing of it is done at once. */

@@ -82,7 +82,7 @@ static bool load_survivors(struct source *from)
 {
     uint32_t n = get_u32(from);
     for (uint32_t i = 0; i < n && !from->failed; i++) {
-        struct survivor s = {.call = get_u64(from), .step = get_below(from, HOST_ALL_STEPS), .kind = get_below(from, OP_LAUNCH + 1)};
+        struct survivor s = {.call = get_u64(from), .step = get_below(from, HOST_ALL_STEPS), .kind = get_below(from, 256)};
         if (!vec_push(&host.survivors, s) || !map_put_int(&host.held, host_key(s.call, s.step), i) || !map_put_int(&host.held, host_key(s.call, HOST_ALL_STEPS), i))
             return false;
     }
