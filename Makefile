@@ -31,7 +31,7 @@ ISA_avx2 := $(ISA_base) -mavx2 -mfma -mbmi -mbmi2 -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
 
 isa_src := $(wildcard emu/isa_*.c)
-lib_src := $(filter-out $(isa_src),$(wildcard interpose/*.c runtime/*.c runtime/base/*.c runtime/checkpoint/*.c timing/*.c timing/*/*.c emu/*.c ptx/*.c))
+lib_src := $(filter-out $(isa_src),$(wildcard interpose/*.c runtime/*.c runtime/base/*.c runtime/checkpoint/*.c runtime/debug/*.c timing/*.c timing/*/*.c emu/*.c ptx/*.c))
 cli_src := $(wildcard runtime/cli/*.c)
 unit_src := $(wildcard tests/unit/test_*.c)
 fuzz_src := $(wildcard tests/fuzz/fuzz_*.c)

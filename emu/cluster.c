@@ -145,7 +145,8 @@ enum emu_result cluster_run(struct cluster *k, struct emu_worker *w, int64_t qua
         uint32_t rank = k->next;
         bool ran = false;
         if (quantum <= 0) return EMU_YIELD;
-        if (!(k->done >> rank & 1) && turn(k, rank, w, &quantum, &ran) == EMU_FAULT) return EMU_FAULT;
+        enum emu_result how = k->done >> rank & 1 ? EMU_DONE : turn(k, rank, w, &quantum, &ran);
+        if (how == EMU_FAULT || how == EMU_BREAK) return how;
         if (k->done == (1u << k->n) - 1) return EMU_DONE;
         idle = ran ? 0 : idle + 1;
         k->next = (rank + 1) % k->n;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "emu/cluster.h"
+#include "emu/debug.h"
 #include "emu/flow.h"
 #include "emu/mbarrier.h"
 
@@ -243,17 +244,21 @@ void cta_barrier_check(struct emu_cta *cta)
 
 /* ---- running --------------------------------------------------------------------------------------------------------- */
 
-static void run_warp(struct warp *w, struct ctx *c)
+/* False: a debugger gave the run up. */
+static bool run_warp(struct warp *w, struct ctx *c)
 {
     do {
         const struct insn *in = w->next;
-        if (w->mask == FULL_MASK)
+        if (c->hook && debug_every(c)) debug_walk(w, c);
+        else if (w->mask == FULL_MASK)
             do in = in->full(in, w, c);
             while (in);
         else
             do in = in->masked(in, w, c);
             while (in);
+        if ((int)w->state == WARP_BREAK && !debug_ask(w, c)) return false;
     } while (w->state == WARP_RUN || (w->state == WARP_SWITCH && flow_pick(w)));
+    return true;
 }
 
 /* The slice is over: the split goes to the end of the row. Lanes that wait in joins may be what it waits for. */
@@ -323,7 +328,7 @@ enum emu_result cta_run(struct emu_cta *cta, struct emu_worker *wk, int64_t quan
             int64_t slice = quantum < SLICE ? quantum : SLICE;
             c->budget = slice;
             c->spun = false;
-            run_warp(w, c);
+            if (!run_warp(w, c)) return EMU_BREAK;
             quantum -= slice - c->budget;
             if (w->state == WARP_FAULT) return EMU_FAULT;
             if (w->state == WARP_YIELD) warp_yield(w, c);

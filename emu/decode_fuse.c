@@ -89,6 +89,7 @@ void decode_fuse(struct decoder *d)
         [PART_LOAD] = mem_handlers_of(MEM_EXTRA(MEM_32, 0, MEM_SHARED, MEM_ROW32, MEM_KNOWN)).full, [PART_FMA] = lane_handlers(LANE_fma_f32).full,
         [PART_WIDE_U] = lane_handlers(LANE_mul_wide_u32).full, [PART_WIDE_S] = lane_handlers(LANE_mul_wide_s32).full,
         [PART_ADD64] = lane_handlers(LANE_add_u64).full };
+    if (d->k->image->keep_copies) return;      /* a debugger stops at each of them */
     uint32_t n = (uint32_t)d->out.n;
     for (uint32_t i = 0; i < n;) i += fuse_at(d, &d->out.at[i], n - i, parts);
 }

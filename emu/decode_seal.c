@@ -18,6 +18,25 @@ static uint64_t fingerprint(const struct code *c)
     return h;
 }
 
+static const struct code_names *names_of(const struct decoder *d)
+{
+    const struct ptx_function *f = d->f;
+    struct code_names *c = arena_alloc(d->keep, sizeof *c);
+    if (!c) return NULL;
+    c->first = arena_dup(d->keep, d->record_of, (f->n_insns + 1) * sizeof *c->first);
+    c->reg_row = arena_alloc(d->keep, (f->n_regs + 1) * sizeof *c->reg_row);
+    c->var_row = arena_dup(d->keep, d->var_row, (f->n_vars + 1) * sizeof *c->var_row);
+    c->local_at = arena_dup(d->keep, d->local_at, (f->n_vars + 1) * sizeof *c->local_at);
+    if (!c->first || !c->reg_row || !c->var_row || !c->local_at) return NULL;
+    for (uint32_t i = 0; i < f->n_regs; i++) c->reg_row[i] = d->regs[i].row;
+    for (uint32_t i = 0; i < f->n_insns; i++) {
+        const struct insn *r = &d->out.at[c->first[i]];
+        while (r->full == run_meet || r->full == run_count) r++;
+        c->first[i] = (uint32_t)(r - d->out.at);
+    }
+    return c;
+}
+
 const struct code *decode_seal(struct decoder *d)
 {
     struct code *c = arena_alloc(d->keep, sizeof *c);
@@ -25,6 +44,8 @@ const struct code *decode_seal(struct decoder *d)
     char *image = arena_alloc(d->keep, d->image.n + 1);
     struct fill *fills = arena_alloc(d->keep, (d->fills.n + 1) * sizeof *fills);
     if (!c || !insns || !image || !fills) return NULL;
+    bool named = d->k->image->keep_rows && d->k->image->keep_copies;
+    if (named && !(c->names = names_of(d))) return NULL;
     if (d->image.n) memcpy(image, d->image.at, d->image.n);
     uint32_t n = 0;
     for (int cta = 0; cta < 2; cta++) {

@@ -155,9 +155,9 @@ void emu_worker_free(struct emu_worker *w);
 /* CTA number `index` in ctaid order (x fastest), told that it is on SM `smid`. In a launch with clusters: cluster number `index` in clusterid order. Its CTAs
  * run together, on this worker, and one handle stands for them all; the CTA of rank r is told that it is on SM (smid + r) % n_sm. */
 enum status emu_cta_start(struct emu_cta **out, struct emu_grid *g, struct emu_worker *w, uint64_t index, uint32_t smid, struct error *err) MUST_CHECK;
-enum emu_result { EMU_DONE, EMU_YIELD, EMU_BLOCKED, EMU_FAULT };
+enum emu_result { EMU_DONE, EMU_YIELD, EMU_BLOCKED, EMU_FAULT, EMU_BREAK };
 /* Runs until every thread has exited (DONE), about `quantum` warp instructions were issued (YIELD), nothing in the CTA can go on by itself
- * (BLOCKED: all wait at barriers that cannot complete: a deadlock unless a debugger helps), or a thread faulted. */
+ * (BLOCKED: all wait at barriers that cannot complete: a deadlock unless a debugger helps), or a thread faulted. BREAK: a debugger's hook gave the run up. */
 enum emu_result emu_cta_run(struct emu_cta *cta, struct emu_worker *w, int64_t quantum);
 void emu_cta_free(struct emu_cta *cta, struct emu_worker *w);
 /* The CTA of a rank in the cluster that cta stands for; NULL: there is none. For who runs warps one by one, below: never given to emu_cta_run or _free. */

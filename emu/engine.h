@@ -15,7 +15,10 @@
 #include "emu/emu.h"
 #include "emu/record.h"
 
-/* A decoded function. Records never change after decoding. */
+/* One more warp_state: the warp stands before w->next, and the debugger is to be asked (emu/debug.h). Here, so that lane handlers need not know. */
+enum { WARP_BREAK = WARP_YIELD + 1 };
+
+/* A decoded function. Records never change after decoding, but for breaks. */
 struct code {
     struct insn *insns; uint32_t n_insns;
     const struct ptx_function *function;
@@ -29,6 +32,15 @@ struct code {
     /* parameters and returns: word rows (4 bytes x 32), see decode_call.c */
     uint32_t param_at, return_at, param_words, return_words;
     uint64_t fingerprint;                      /* of the records, handlers and tables aside: two decodings with the same one have the same places in frames */
+    const struct code_names *names;            /* for debuggers, see emu/debug.h; NULL: the image was not tuned for them */
+    struct insn *plain;                        /* copy of the records as decoding made them, once a break was put into insns; NULL: none ever was */
+};
+
+/* Where a debugger finds what the text names: kept when every register has a row of its own (emu_image_tune). */
+struct code_names {
+    uint32_t *first;                           /* per instruction: its first record, markers left out */
+    uint32_t *reg_row;                         /* per register: offset of its row or mask in the frame; 0: it is never used */
+    uint32_t *var_row, *local_at;              /* per own variable: .param words in the frame, 0 = none; .local: offset in the activation's local memory */
 };
 
 /* A constant row whose value is known only at run time (emu/sreg.c writes it). */
@@ -72,6 +84,11 @@ struct ctx {                                   /* one per worker */
     bool parallel;
     bool spun;                                 /* a loop that may wait for another lane went round: waiting lanes may leave their joins early */
     const void *sites_kernel;                  /* whose sites they are */
+    const struct emu_hook *hook;               /* emu/debug.h; NULL: no debugger */
+    const struct insn *pass;                   /* the break that pass_warp stands at and has told of */
+    const struct warp *pass_warp;
+    bool quiet;                                /* breaks are passed without a word */
+    bool let;                                  /* the next instruction has been told of */
 };
 
 /* One launch: emu/grid.c. Immutable once made, but for the lazily decoded callees of its kernel and the clock. */

@@ -142,6 +142,7 @@ bool sreg_is_clock(enum ptx_sreg s);           /* counts instructions, unlike %g
 bool sreg_is_reserved(enum ptx_sreg s);         /* an address of reserved shared memory */
 bool sreg_is_cta(enum ptx_sreg s);             /* differs between the CTAs of a launch */
 uint64_t sreg_volatile(enum ptx_sreg s, struct ctx *c, const struct warp *w);
+uint64_t sreg_show(enum ptx_sreg s, unsigned component, struct ctx *c, const struct warp *w, uint32_t lane);   /* for a debugger: changes nothing that a program sees */
 
 /* kernel.c: the decoded form of function `number`, decoding it now if need be; NULL: *err says why. */
 const struct code *kernel_code(struct emu_kernel *k, uint32_t number, struct error *err);

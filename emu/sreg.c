@@ -138,6 +138,18 @@ uint64_t sreg_volatile(enum ptx_sreg s, struct ctx *c, const struct warp *w)
     return s == PTX_SREG_GLOBALTIMER ? t : s == PTX_SREG_GLOBALTIMER_LO ? (uint32_t)t : t >> 32;
 }
 
+uint64_t sreg_show(enum ptx_sreg s, unsigned component, struct ctx *c, const struct warp *w, uint32_t lane)
+{
+    struct worker_clock *k = worker_clock(c), was = *k;
+    const struct emu_grid *g = w->cta->grid;
+    if (scopes[s] == SCOPE_LANE) return lane_value(s, w, g, component, lane);
+    if (scopes[s] != SCOPE_VOLATILE) return warp_value(s, w, g, component);
+    c->grid = w->cta->grid;
+    uint64_t v = sreg_volatile(s, c, w);
+    *k = was;                                  /* looking does not count as a reading */
+    return v;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------------------------ */
 
 static void broadcast(char *row_, unsigned width, uint64_t value)

@@ -1,5 +1,6 @@
 /* One instruction of one warp at a time, for timing models, debuggers and traces. The handlers are the run loop's own; c->event makes memory
  * handlers take their exact path, which fills the event. */
+#include "emu/debug.h"
 #include "emu/flow.h"
 #include "emu/mbarrier.h"
 
@@ -52,6 +53,7 @@ static enum emu_result step(struct emu_cta *cta, struct ctx *c, uint32_t warp, i
     *out = (struct emu_event){ 0 };
     enum emu_result r = ready(cta, c, w);
     if (r != EMU_YIELD) return r;
+    if (c->hook && !c->quiet && (debug_every(c) || debug_at_break(w)) && !debug_ask(w, c)) return EMU_BREAK;
     const struct insn *in = w->next;
     const struct code *code = w->code;
     uint32_t ptx = in->ptx;
@@ -73,6 +75,19 @@ enum emu_result emu_warp_step(struct emu_cta *cta, struct emu_worker *wk, uint32
 {
     const struct insn *first;
     return step(cta, ctx_of(wk), warp, UNLIMITED, out, &first);
+}
+
+enum emu_result emu_debug_step(struct emu_cta *cta, struct emu_worker *wk, uint32_t warp, int32_t *patience, struct emu_event *out)
+{
+    struct ctx *c = ctx_of(wk);
+    const struct insn *first;
+    if (*patience <= 0) *patience = PATIENCE;
+    c->quiet = true;
+    c->spun = true;
+    enum emu_result r = step(cta, c, warp, *patience, out, &first);
+    *patience = (int32_t)c->budget;
+    c->quiet = false;
+    return r;
 }
 
 enum emu_result emu_warp_issue(struct emu_cta *cta, struct emu_worker *wk, uint32_t warp, uint64_t cycle, int32_t *patience, struct emu_event *out,
@@ -109,7 +124,9 @@ enum emu_result emu_warp_perform(const struct emu_pending *p, struct emu_worker 
     uint32_t ptx = in->ptx;
     w.frame = p->frame;
     w.mask = p->mask & lanes;
+    c->quiet = true;                           /* the debugger was told when it issued */
     do in = in->masked(in, &w, c);
     while (in && in->ptx == ptx);
+    c->quiet = false;
     return in ? EMU_YIELD : EMU_FAULT;
 }

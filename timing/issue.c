@@ -79,7 +79,7 @@ static bool peek(struct sm *s, uint32_t slot)
     case EMU_BLOCKED:
         w->wait = WAIT_BLOCKED;
         return false;
-    case EMU_FAULT:
+    case EMU_FAULT: case EMU_BREAK:
         sm_fault(s);
         return false;
     case EMU_YIELD:
@@ -211,7 +211,7 @@ static bool step(struct sm *s, uint32_t slot, struct emu_event *e, struct emu_pe
 {
     struct warp_slot *w = &s->warps[slot];
     enum emu_result r = emu_warp_issue(w->block->cta, s->worker, w->number, s->now + 1, &w->patience, e, pending);
-    if (r == EMU_FAULT) {
+    if (r == EMU_FAULT || r == EMU_BREAK) {
         sm_fault(s);
         return false;
     }

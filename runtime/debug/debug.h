@@ -1,0 +1,34 @@
+/* The debugger inside the library, as the rest of runtime/ sees it. The protocol is PROTOCOL.md, the state shared by its files debug/state.h.
+ *
+ * Somebody is attached when HEDDLE_DEBUG_FD named a socket at the first CUDA call; debug_on() says so, and nothing else here may be called otherwise.
+ * Calls come from the thread that executes operations, unless said otherwise; they return when the debugger lets the program go on. */
+#ifndef HEDDLE_RUNTIME_DEBUG_H
+#define HEDDLE_RUNTIME_DEBUG_H
+#include "runtime/internal.h"
+
+extern atomic_bool debug_attached;
+static inline bool debug_on(void) { return atomic_load_explicit(&debug_attached, memory_order_relaxed); }
+
+void debug_start(void);                                 /* at the start of the runtime: looks for a debugger, and waits for its first word */
+void debug_exit(void);                                  /* the process ends; any thread */
+
+void debug_module(struct rt_module *m);                 /* made, none of its kernels decoded yet. Under the.code; any thread */
+void debug_module_gone(const struct rt_module *m);      /* under the.code; any thread */
+
+/* Running grids. grid_id as in struct emu_launch; worker: that will run it, NULL on the simulated GPU. */
+void debug_launch(struct op *op, uint64_t grid_id, struct emu_worker *worker);
+void debug_turn(struct op *op);                         /* before it runs on */
+void debug_finished(struct op *op);                     /* before its grid is freed */
+const struct emu_hook *debug_hook(void);                /* for workers */
+/* A block cannot go on: status and report say why. cta: of the block or its cluster; may be NULL. False: the error does not count, the grid begins anew. */
+bool debug_fault(struct emu_cta *cta, const struct emu_fault *f);
+/* True: the grid is to begin anew (reverse execution); its memory is as it was then. */
+bool debug_restarts(struct op *op);
+void debug_host_wrote(const struct op *op);             /* a copy or a fill was done */
+
+/* dispatch.c and sim.c: the blocks (or clusters) of a grid that have begun and not ended; how many, of which at most n are stored. */
+size_t grid_residents(const struct op *op, struct emu_cta **out, size_t n);
+struct grid_progress { uint64_t ctas, done, next; };    /* in blocks */
+struct grid_progress grid_progress(const struct op *op);
+
+#endif
