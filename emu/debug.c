@@ -14,6 +14,8 @@ void emu_worker_hook(struct emu_worker *w, const struct emu_hook *hook)
     c->let = false;
 }
 
+uint64_t emu_debug_cycle(const struct emu_worker *w) { return ((const struct ctx *)(const void *)w)->cycle; }
+
 /* ---- breaks ---------------------------------------------------------------------------------------------------------- */
 
 static const struct insn *plain_of(const struct insn *in, const struct code *code) { return &code->plain[in - code->insns]; }
@@ -112,7 +114,7 @@ bool debug_ask(struct warp *w, struct ctx *c)
     c->spun = spun;
     c->defer = defer;
     c->cycle = cycle;
-    c->let = w->state == WARP_RUN;
+    c->let = w->state == WARP_RUN && debug_every(c);
     c->pass = w->state == WARP_RUN ? first_of(w->next, w->code) : NULL;
     c->pass_warp = w;
     if (!go) c->fault = (struct emu_fault){ .status = ST_LAUNCH_FAILED, .report = "the debugger ended the kernel" };

@@ -18,6 +18,8 @@ struct emu_hook {
     /* The warp stands before an instruction. It may be looked at, changed and stepped (emu_debug_step), and so may the others; emu_warp_issue's callers alone
      * do not expect that. False: give up; emu_cta_run and emu_warp_issue return EMU_BREAK, and the CTA is only to be freed. */
     bool (*fn)(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_t warp);
+    /* A warp that emu_warp_issue ran has faulted (emu_worker_fault). It may be looked at. */
+    void (*fault)(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_t warp);
     void *user;
     atomic_bool every;                         /* before every instruction; any thread may change it, and a warp sees it before its next slice */
 };
@@ -27,6 +29,8 @@ void emu_worker_hook(struct emu_worker *w, const struct emu_hook *hook);       /
 enum status emu_break_put(struct emu_kernel *k, uint32_t function, uint32_t insn, bool on) MUST_CHECK;
 void emu_breaks_clear(struct emu_kernel *k);
 bool emu_break_here(const struct emu_cta *cta, uint32_t warp);     /* whether the warp's next instruction has one */
+
+uint64_t emu_debug_cycle(const struct emu_worker *w);  /* of the timing model, inside a hook; 0: there is none */
 
 /* As emu_warp_step, past breaks without a word. *patience: as for emu_warp_issue. */
 enum emu_result emu_debug_step(struct emu_cta *cta, struct emu_worker *w, uint32_t warp, int32_t *patience, struct emu_event *out);

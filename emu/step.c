@@ -104,6 +104,7 @@ enum emu_result emu_warp_issue(struct emu_cta *cta, struct emu_worker *wk, uint3
     enum emu_result r = step(cta, c, warp, *patience, out, &first);
     *patience = (int32_t)c->budget;
     c->defer = false;
+    if (r == EMU_FAULT && c->hook) c->hook->fault(c->hook->user, wk, cta, warp);
     c->cycle = 0;
     if (c->deferred) {
         const struct insn *in = c->deferred;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/checkpoint/host.h"
+#include "runtime/debug/debug.h"
 #include "runtime/internal.h"
 
 enum { STACK_DEPTH = 64 };
@@ -382,6 +383,8 @@ enum status rt_context_delete(struct rt_context *c, void *key)
 void context_output(void *context, const char *text, size_t n)
 {
     struct rt_context *c = context;
+    if (debug_on() && debug_silent())
+        return;
     pthread_mutex_lock(&c->output_lock);
     if (n && vec_reserve(&c->output, c->output.n + n)) {
         memcpy(c->output.at + c->output.n, text, n);

@@ -5,6 +5,7 @@
 
 #include "runtime/checkpoint/host.h"
 #include "runtime/graph.h"
+#include "runtime/debug/debug.h"
 #include "runtime/internal.h"
 
 enum { DIRECT_BYTES = 64 << 10 };              /* asynchronous work up to this size is done at once on an idle stream: cheaper than a hand-over */
@@ -14,6 +15,8 @@ void copy_run(const struct rt_copy *c)
     for (uint64_t z = 0; z < c->depth; z++)
         for (uint64_t y = 0; y < c->height; y++)
             memmove((void *)(uintptr_t)(c->dst + z * c->dst_slice + y * c->dst_pitch), (const void *)(uintptr_t)(c->src + z * c->src_slice + y * c->src_pitch), c->width);
+    if (debug_on())
+        debug_host_wrote();
 }
 
 /* Copies and fills that threads do by themselves, outside every lock. */
@@ -75,6 +78,8 @@ void set_run(const struct set *s)
 {
     for (uint64_t y = 0; y < s->height; y++)
         fill((void *)(uintptr_t)(s->dst + y * s->pitch), s->value, s->elem_bytes, s->width);
+    if (debug_on())
+        debug_host_wrote();
 }
 
 /* Bytes from the first to the last one touched; 0 when that overflows. */

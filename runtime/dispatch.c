@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/debug.h"
+#include "runtime/debug/debug.h"
 #include "runtime/internal.h"
+#include "timing/timing.h"
 
 enum {
     QUANTUM_FREE = 1 << 20,                    /* warp instructions between looks at the stop flag, for kernels that cannot wait */
@@ -25,6 +28,7 @@ enum {
     SHARE_FROM = 30000,                        /* warp instructions left that are worth waking helpers for: some 100 us */
     BATCH_INSNS = 4096, BATCH_MAX = 16,
     LINE_PAIR = 128,                           /* bytes that hosts fetch together */
+    DEBUG_RESIDENTS = 64,                      /* CTAs at most that a debugger finds started: each takes memory */
 };
 
 /* A cluster is started, run and counted as one CTA. */
@@ -43,6 +47,7 @@ struct grid_run {
     char behind[LINE_PAIR];
     uint32_t residency;
     uint32_t cluster_ctas;
+    uint64_t grid_id;
     bool ordered, waits;
     pthread_mutex_t fault_lock;
     struct emu_fault fault;
@@ -79,27 +84,34 @@ static void note_fault(struct grid_run *r, uint64_t index, const struct emu_faul
     pthread_mutex_unlock(&r->fault_lock);
 }
 
-static void note_failure(struct grid_run *r, uint64_t index, const struct error *e)
+/* cta: that it happened in; NULL: none. A debugger may want it done again. */
+static void note_error(struct grid_run *r, uint64_t index, struct emu_cta *cta, const struct emu_fault *f)
+{
+    if (!debug_on() || !cta || debug_fault(cta, f))
+        note_fault(r, index, f);
+}
+
+static void note_failure(struct grid_run *r, uint64_t index, struct emu_cta *cta, const struct error *e)
 {
     struct emu_fault f = {.status = e->status};
     memcpy(f.report, e->text, sizeof f.report < sizeof e->text ? sizeof f.report : sizeof e->text);
     f.report[sizeof f.report - 1] = 0;
-    note_fault(r, index, &f);
+    note_error(r, index, cta, &f);
 }
 
-static void note_deadlock(struct grid_run *r, uint64_t index, const struct emu_cta *cta)
+static void note_deadlock(struct grid_run *r, uint64_t index, struct emu_cta *cta)
 {
     struct error e = {0};
     char who[900];
     emu_cta_explain(cta, who, sizeof who);
     error_set(&e, ST_LAUNCH_FAILED, "deadlock in %s: block number %llu can never go on\n%s", rt_function_name(r->function), (unsigned long long)index, who);
-    note_failure(r, index, &e);
+    note_failure(r, index, cta, &e);
 }
 
 static bool stopped(const struct grid_run *r, uint64_t index)
 {
     return atomic_load_explicit(&quitting, memory_order_relaxed) || index > atomic_load_explicit(&r->stop, memory_order_relaxed) ||
-           context_status(r->context) != ST_OK;
+           context_status(r->context) != ST_OK || (debug_on() && debug_restarting());
 }
 
 static void account(struct grid_run *r, const struct emu_counters *before, const struct emu_counters *after)
@@ -129,7 +141,7 @@ static struct emu_cta *cta_make(struct grid_run *r, struct worker *w, uint64_t i
     uint32_t n_sm = (uint32_t)r->context->device->facts->sm_count;
     if (emu_cta_start(&cta, r->grid, w->emu, index, (uint32_t)(index * r->cluster_ctas % n_sm), &e) == ST_OK)
         return cta;
-    note_failure(r, index, &e);
+    note_failure(r, index, NULL, &e);
     return NULL;
 }
 
@@ -172,6 +184,8 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
         emu_worker_counters(w->emu, &before);
         enum emu_result how = emu_cta_run(c->cta, w->emu, c->quantum);
         if (how == EMU_FAULT)
+            note_error(r, c->index, c->cta, emu_worker_fault(w->emu));
+        else if (how == EMU_BREAK && !debug_restarting())
             note_fault(r, c->index, emu_worker_fault(w->emu));
         else if (how == EMU_BLOCKED)
             note_deadlock(r, c->index, c->cta);
@@ -231,11 +245,26 @@ static void work_free(struct grid_run *r, struct worker *w)
     }
 }
 
+/* A debugger finds as many started as may be, so that it can look at any of them. */
+static void start_all(struct grid_run *r, struct worker *w)
+{
+    uint64_t next;
+    while (r->residents.n < r->residency && r->residents.n < DEBUG_RESIDENTS && (next = atomic_load(&r->next)) < r->n_ctas && !stopped(r, next)) {
+        struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
+        atomic_store(&r->next, next + 1);
+        c.cta = cta_make(r, w, c.index);
+        if (c.cta && !vec_push(&r->residents, c))
+            cta_end(r, w, c.cta);
+    }
+}
+
 /* Starts what fits, then gives every resident one turn. */
 static void work_waiting(struct grid_run *r, struct worker *w)
 {
     uint64_t next;                             /* moves on while CTAs run, too: see claim */
-    while (r->residents.n < r->residency && (next = atomic_load(&r->next)) < r->n_ctas && !stopped(r, next)) {
+    if (debug_on())
+        start_all(r, w);
+    while (r->residents.n < r->residency && !debug_on() && (next = atomic_load(&r->next)) < r->n_ctas && !stopped(r, next)) {
         struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
         atomic_store(&r->next, next + 1);
         c.cta = cta_make(r, w, c.index);
@@ -246,10 +275,13 @@ static void work_waiting(struct grid_run *r, struct worker *w)
     for (size_t i = 0; i < r->residents.n; i++) {
         struct resident *c = &r->residents.at[i];
         if (cta_turn(r, w, c, 0))
-            r->residents.at[kept++] = *c;
-        else
-            cta_end(r, w, c->cta);
+            continue;
+        cta_end(r, w, c->cta);
+        c->cta = NULL;
     }
+    for (size_t i = 0; i < r->residents.n; i++)
+        if (r->residents.at[i].cta)
+            r->residents.at[kept++] = r->residents.at[i];
     r->residents.n = kept;
 }
 
@@ -343,7 +375,11 @@ static bool dispatch_ready(void)
 {
     if (workers[0].emu)
         return true;
-    return sem_init(&all_done, 0, 0) == 0 && emu_worker_create(&workers[0].emu, NULL) == ST_OK;
+    if (sem_init(&all_done, 0, 0) != 0 || emu_worker_create(&workers[0].emu, NULL) != ST_OK)
+        return false;
+    if (debug_on())
+        emu_worker_hook(workers[0].emu, debug_hook());
+    return true;
 }
 
 static struct grid_run *run_new(void)
@@ -415,6 +451,7 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     atomic_store(&r->warp_insns, 0);
     r->ordered = f->facts.ordered || the.n_workers == 1 || r->n_ctas == 1;
     r->waits = (f->facts.can_wait && f->facts.ordered) || o->cooperative;     /* waiting takes a strong load or an atomic with a result */
+    r->waits = r->waits || debug_on();         /* its CTAs are kept in the grid's list, on one thread */
     r->ordered = r->ordered || r->waits;
     uint64_t per_sm = function_ctas_per_sm(f, o->block[0] * o->block[1] * o->block[2], o->dynamic_shared_bytes);
     uint64_t most = (per_sm ? per_sm : 1) * c->device->facts->sm_count / r->cluster_ctas;
@@ -450,6 +487,7 @@ enum status grid_begin(struct op *op, struct error *err)
         l.claim = claim;
         l.claim_user = r;
     }
+    r->grid_id = l.grid_id;
     enum status st = o->cooperative ? workspace(r, &l, err) : ST_OK;
     if (st == ST_OK)
         st = emu_grid_create(&r->grid, f->kernel, &l, err);
@@ -460,7 +498,27 @@ enum status grid_begin(struct op *op, struct error *err)
         return st;
     }
     o->run = r;
+    if (debug_on())
+        debug_launch(op, l.grid_id, sim_on() ? NULL : workers[0].emu);
     return ST_OK;
+}
+
+size_t grid_residents(const struct op *op, struct emu_cta **out, size_t n)
+{
+    const struct grid_run *r = op->u.launch.run;
+    size_t count = 0;
+    if (sim_on())
+        return sim_residents(r->context->device, r->grid_id, out, n);
+    for (size_t i = 0; i < r->residents.n; i++)
+        if (r->residents.at[i].cta && count++ < n)
+            out[count - 1] = r->residents.at[i].cta;
+    return count;
+}
+
+struct grid_progress grid_progress(const struct op *op)
+{
+    const struct grid_run *r = op->u.launch.run;
+    return (struct grid_progress){r->n_ctas * r->cluster_ctas, atomic_load(&r->done) * r->cluster_ctas, atomic_load(&r->next) * r->cluster_ctas};
 }
 
 /* A turn on the simulated GPU. */
@@ -478,15 +536,43 @@ static enum slice sim_turn(struct grid_run *r, uint64_t from)
     return end;
 }
 
+static void residents_free(struct grid_run *r)
+{
+    for (size_t i = 0; i < r->residents.n; i++)
+        emu_cta_free(r->residents.at[i].cta, workers[0].emu);
+    r->residents.n = 0;
+}
+
+/* From its first CTA on, for a debugger, which has seen to memory. */
+static enum slice begin_anew(struct grid_run *r)
+{
+    residents_free(r);
+    atomic_store(&r->next, 0);
+    atomic_store(&r->done, 0);
+    atomic_store(&r->stop, UINT64_MAX);
+    atomic_store(&r->thread_insns, 0);
+    atomic_store(&r->warp_insns, 0);
+    r->fault.status = ST_OK;
+    return SLICE_AGAIN;
+}
+
 enum slice grid_slice(struct op *op)
 {
     struct grid_run *r = op->u.launch.run;
     uint64_t from = now_ns();
-    if (sim_on())
-        return sim_turn(r, from);
+    if (debug_on())
+        debug_turn(op);
+    if (sim_on()) {
+        enum slice end = sim_turn(r, from);
+        if (debug_on() && end == SLICE_AGAIN)
+            debug_cycle(op, timing_gpu_cycle(r->context->device->gpu));
+        return end;
+    }
     work(r, &workers[0]);
     helpers_join();
     r->spent_ns += now_ns() - from;
+    if (debug_on() && debug_restarts(op))
+        return begin_anew(r);
     if (atomic_load(&r->stop) != UINT64_MAX) {
         log_error("%s", r->fault.report);
         return SLICE_FAULT;
@@ -499,9 +585,9 @@ enum status grid_status(const struct op *op) { return op->u.launch.run->fault.st
 void grid_end(struct op *op)
 {
     struct grid_run *r = op->u.launch.run;
-    for (size_t i = 0; i < r->residents.n; i++)
-        emu_cta_free(r->residents.at[i].cta, workers[0].emu);
-    r->residents.n = 0;
+    if (debug_on())
+        debug_finished(op);
+    residents_free(r);
     emu_grid_free(r->grid);
     device_clock += atomic_load(&r->warp_insns);
     summary_cycles(r->sim.cycles);

@@ -138,6 +138,7 @@ struct allocation_request {
 };
 enum status allocation_make(struct allocation **out, const struct allocation_request *r, struct error *err) MUST_CHECK;
 void allocation_drop(struct allocation *a);             /* no waiting */
+void allocations_visit(void (*fn)(void *user, const struct allocation *a), void *user);     /* newest first, under the.memory */
 struct allocation *allocation_at(uint64_t base);        /* that starts there; takes the.memory */
 struct allocation *allocation_first(void);              /* of all, through next; under the.memory */
 void pool_account_free(struct allocation *a);           /* under the.memory */
@@ -385,6 +386,9 @@ enum emu_policy sim_policy(struct device *d);           /* of divergence, as the
 enum slice sim_slice(struct device *d, struct sim_launch *l);      /* some thousand cycles, or to the end of a kernel */
 uint64_t device_now_ns(const struct device *d);         /* simulated time, or the host's */
 void sim_stop(void);
+/* For the debugger: see grid_residents; the state of an SM's pipeline as lines of text, to be freed, NULL: there is no such SM. */
+size_t sim_residents(const struct device *d, uint64_t grid_id, struct emu_cta **out, size_t n);
+char *sim_describe(const struct device *d, uint32_t sm);
 /* sim_report.c: what the settings stats, stats_file and out ask for. */
 enum status report_open(struct device *d, struct error *err) MUST_CHECK;
 void report_kernel(struct device *d, const struct sim_launch *l);

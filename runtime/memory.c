@@ -36,6 +36,14 @@ void rt_device_memory(int device, uint64_t *free_bytes, uint64_t *total_bytes)
 
 /* ---- records ---- */
 
+void allocations_visit(void (*fn)(void *user, const struct allocation *a), void *user)
+{
+    pthread_mutex_lock(&the.memory);
+    for (const struct allocation *a = allocations; a; a = a->next)
+        fn(user, a);
+    pthread_mutex_unlock(&the.memory);
+}
+
 static void link_record(struct allocation *a)
 {
     a->next = allocations;

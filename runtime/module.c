@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ptx/fatbin.h"
+#include "runtime/debug/debug.h"
 #include "runtime/internal.h"
 #include "runtime/lowering.h"
 
@@ -250,6 +251,8 @@ static enum status place(void *user, const struct ptx_var *v, uint64_t *address,
 
 static void module_free(struct rt_module *m)
 {
+    if (debug_on())
+        debug_module_gone(m);
     texref_forget_module(m);
     for (size_t i = 0; i < m->n_slots; i++)
         if (m->slots[i])
@@ -284,11 +287,15 @@ enum status module_make(struct rt_module **out, struct rt_context *c, struct cod
     }
     if (sim_on())
         emu_image_late(m->image);
+    if (debug_on())
+        emu_image_tune(m->image, true, true);
     m->next = c->modules;
     if (c->modules)
         c->modules->prev = m;
     c->modules = m;
     *out = m;
+    if (debug_on())
+        debug_module(m);
     return ST_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/base/hello.h"
 #include "runtime/checkpoint/host.h"
 #include "runtime/graph_internal.h"
+#include "runtime/debug/debug.h"
 #include "runtime/internal.h"
 
 enum { NOT_STARTED, STARTED, FORKED };
@@ -172,6 +173,9 @@ enum status rt_start(struct error *err)
         }
         st = start(&failure);
         if (st == ST_OK) {
+            debug_start();
+            if (debug_on())
+                the.n_workers = 1;
             atomic_store_explicit(&the.state, STARTED, memory_order_release);
             hello_cuda_called();
         }
@@ -190,6 +194,8 @@ __attribute__((destructor)) static void finish(void)
         return;
     host_end();
     streams_stop();
+    if (debug_on())
+        debug_exit();
     if (!the.quiet)
         summary_print();
 }

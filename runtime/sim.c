@@ -1,6 +1,7 @@
 /* The simulated GPU behind the stream manager: kernels go to the device's timing model instead of the functional dispatcher, and time is its time. */
 #include <stdio.h>
 
+#include "runtime/debug/debug.h"
 #include "runtime/internal.h"
 #include "runtime/lowering.h"
 #include "timing/timing.h"
@@ -38,6 +39,8 @@ static enum status gpu_ready(struct device *d, struct error *err)
         st = timing_gpu_create(&d->gpu, &config, (unsigned)the.n_workers, err);
     if (st == ST_OK)
         timing_gpu_lowering(d->gpu, lowering_fn(), NULL);
+    if (st == ST_OK && debug_on())
+        timing_debug_hook(d->gpu, debug_hook());
     return st == ST_OK ? report_open(d, err) : st;
 }
 
@@ -98,6 +101,8 @@ enum slice sim_slice(struct device *d, struct sim_launch *l)
     if (l->done)
         return SLICE_DONE;
     uint64_t now = timing_gpu_cycle(d->gpu), until = now + SLICE_CYCLES, sample = report_next_sample(d);
+    uint64_t wanted = debug_on() ? debug_cycle_wanted() : UINT64_MAX;
+    until = wanted > now && wanted < until ? wanted : until;
     enum timing_stop stop = timing_gpu_run(d->gpu, sample < until ? sample : until);
     take_ended(d);
     report_sample(d);
@@ -120,3 +125,10 @@ void sim_stop(void)
         the.devices[i].gpu = NULL;
     }
 }
+
+size_t sim_residents(const struct device *d, uint64_t grid_id, struct emu_cta **out, size_t n)
+{
+    return d->gpu ? timing_debug_blocks(d->gpu, grid_id, out, n) : 0;
+}
+
+char *sim_describe(const struct device *d, uint32_t sm) { return d->gpu ? timing_debug_sm(d->gpu, sm) : NULL; }

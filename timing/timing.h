@@ -58,6 +58,13 @@ void timing_stopped(const struct timing_gpu *g, char *buf, size_t n);        /* 
 /* All that was counted so far: SMs, slices and channels summed. *out is large. */
 void timing_gpu_stats(const struct timing_gpu *g, struct timing_stats *out);
 
+/* For a debugger (timing/debug.c); one host thread. The hook is called by every worker, see emu/debug.h; out: blocks of a grid that have begun, how many, of which
+ * at most n are stored; the pipeline state of an SM as lines of text, from malloc, NULL: no such SM. */
+struct emu_hook;
+void timing_debug_hook(struct timing_gpu *g, const struct emu_hook *hook);
+size_t timing_debug_blocks(const struct timing_gpu *g, uint64_t grid_id, struct emu_cta **out, size_t n);
+char *timing_debug_sm(const struct timing_gpu *g, uint32_t sm);
+
 /* What the host copied to the device is in L2 afterwards, when the configuration says so (mem.copy_fills_l2). No time passes. */
 void timing_copy_to_device(struct timing_gpu *g, uint64_t address, uint64_t bytes);
 

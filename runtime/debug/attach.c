@@ -193,10 +193,9 @@ void debug_module_gone(const struct rt_module *m)
     server_leave();
 }
 
-void debug_host_wrote(const struct op *op)
+void debug_host_wrote(void)
 {
     struct watch_hit hit = {0};
-    (void)op;
     server_take();
     struct breakpoint *b = !server_gone() && watch_any() ? watch_look(&hit) : NULL;
     if (b) {
@@ -204,6 +203,41 @@ void debug_host_wrote(const struct op *op)
         run_stop_watch(b, &hit);
         run_every();
     }
+    server_leave();
+}
+
+bool debug_restarting(void) { return history_restarts(); }
+bool debug_silent(void) { return history_replays(); }
+
+uint64_t debug_cycle_wanted(void)
+{
+    uint64_t wanted = UINT64_MAX;
+    server_take();
+    if (dbg.plan.kind == PLAN_CYCLE)
+        wanted = dbg.plan.cycle;
+    for (size_t i = 0; i < dbg.breaks.n; i++) {
+        const struct breakpoint *b = dbg.breaks.at[i];
+        if (b->what == BREAK_CYCLE && b->enabled && b->n > dbg.cycle && b->n < wanted)
+            wanted = b->n;
+    }
+    server_leave();
+    return wanted;
+}
+
+void debug_cycle(struct op *op, uint64_t now)
+{
+    struct breakpoint *hit = NULL;
+    server_take();
+    for (size_t i = 0; i < dbg.breaks.n; i++) {
+        struct breakpoint *b = dbg.breaks.at[i];
+        if (b->what == BREAK_CYCLE && b->enabled && b->n > dbg.cycle && b->n <= now)
+            hit = b;
+    }
+    dbg.cycle = now;
+    bool planned = dbg.plan.kind == PLAN_CYCLE && dbg.plan.cycle <= now;
+    if ((hit || planned) && !server_gone())
+        run_stop_cycle(op, hit);
+    run_every();
     server_leave();
 }
 

@@ -168,7 +168,7 @@ static bool condition_holds(const struct breakpoint *b, const struct focus *f, s
     struct value v;
     if (!b->parsed)
         return true;
-    dbg.hits = b->hits + 1;
+    dbg.hits = b->reached;
     enum status st = expr_eval(&v, b->parsed, f, why);
     return st != ST_OK || value_true(&v);      /* what cannot be evaluated stops, and says why */
 }
@@ -176,12 +176,17 @@ static bool condition_holds(const struct breakpoint *b, const struct focus *f, s
 bool break_counts(struct breakpoint *b, struct focus *f, uint32_t mask, struct error *condition_error)
 {
     struct focus at = *f;
+    bool first = true;
     at.frame = 0;
     for (; mask; mask &= mask - 1) {
         at.lane = (uint32_t)__builtin_ctz(mask);
         condition_error->status = ST_OK;
         *condition_error->text = 0;
-        if (!filter_lets(b, &at) || !condition_holds(b, &at, condition_error))
+        if (!filter_lets(b, &at))
+            continue;
+        b->reached += first;
+        first = false;
+        if (!condition_holds(b, &at, condition_error))
             continue;
         b->hits++;
         if (b->ignore) {

@@ -24,7 +24,11 @@ const struct emu_hook *debug_hook(void);                /* for workers */
 bool debug_fault(struct emu_cta *cta, const struct emu_fault *f);
 /* True: the grid is to begin anew (reverse execution); its memory is as it was then. */
 bool debug_restarts(struct op *op);
-void debug_host_wrote(const struct op *op);             /* a copy or a fill was done */
+void debug_host_wrote(void);                             /* a copy or a fill was done; any thread, no lock held */
+void debug_cycle(struct op *op, uint64_t now);          /* the simulated GPU has come to a cycle */
+uint64_t debug_cycle_wanted(void);                      /* at which somebody wants to stop; UINT64_MAX: none */
+bool debug_restarting(void);                            /* what runs is given up, to begin anew */
+bool debug_silent(void);                                /* a kernel runs once more: what it prints was printed */
 
 /* dispatch.c and sim.c: the blocks (or clusters) of a grid that have begun and not ended; how many, of which at most n are stored. */
 size_t grid_residents(const struct op *op, struct emu_cta **out, size_t n);

@@ -208,6 +208,7 @@ static struct type element_guess(const struct ptx_function *f, enum ptx_space sp
         struct type t = type_of_ptx((enum ptx_type)in->types[0]);
         if (data->kind == PTX_OPERAND_REG && ptx_type_kind((enum ptx_type)in->types[0]) == PTX_KIND_BITS)
             t = reg_type(f, (uint32_t)data->index);
+        t.sign = t.sign || (t.kind == TYPE_INT && t.bytes >= 4);
         if (t.bytes == align)
             return t;
     }
@@ -219,6 +220,7 @@ static struct type var_type(const struct ptx_function *f, const struct ptx_var *
 {
     struct type t = type_of_ptx((enum ptx_type)v->type);
     uint64_t bytes = v->bytes;
+    t.sign = t.sign || (t.kind == TYPE_INT && t.bytes >= 4);   /* compilers write .u32 for int, too */
     if (t.bytes == 1 && bytes > 1 && f && v->space != PTX_SPACE_PARAM) {
         unsigned align = v->align > 8 ? 4 : v->align;
         if (align > 1 && bytes % align == 0)

@@ -126,14 +126,88 @@ bool name_matches(const char *symbol, const char *name)
     return strcmp(bare, name) == 0;
 }
 
+/* ---- parameters of a mangled name, for programs without a demangler: builtin types, pointers to them, names such as float4 ---- */
+
+enum { TYPES = 16, TYPE_TEXT = 64 };
+struct types { char text[TYPES][TYPE_TEXT]; unsigned n; };       /* what S_, S0_ .. stand for */
+
+static bool remember_type(struct types *s, const char *text)
+{
+    if (s->n < TYPES)
+        snprintf(s->text[s->n++], TYPE_TEXT, "%s", text);
+    return true;
+}
+
+static bool one_type(const char **at, struct types *s, char *out, unsigned depth)
+{
+    static const char letters[] = "bcahstijlmxyfd";
+    static const char *const words[] = {"bool", "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned int", "long", "unsigned long", "long long",
+                                        "unsigned long long", "float", "double"};
+    char inner[TYPE_TEXT];
+    const char *name;
+    size_t n;
+    char c = **at;
+    const char *letter = c ? strchr(letters, c) : NULL;
+    if (letter) {
+        ++*at;
+        snprintf(out, TYPE_TEXT, "%s", words[letter - letters]);
+        return true;
+    }
+    if (depth > 8 || !c)
+        return false;
+    if (c == 'P' || c == 'R' || c == 'K' || c == 'V') {
+        ++*at;
+        if (c == 'P' && **at == 'v') {
+            ++*at;
+            snprintf(inner, sizeof inner, "void");
+        } else if (!one_type(at, s, inner, depth + 1)) {
+            return false;
+        }
+        snprintf(out, TYPE_TEXT, c == 'P' || c == 'R' ? "%.50s*" : c == 'K' ? "%.50s const" : "%.50s volatile", inner);
+        return remember_type(s, out);
+    }
+    if (isdigit((unsigned char)c) && (*at = component(*at, &name, &n))) {
+        snprintf(out, TYPE_TEXT, "%.*s", (int)(n < TYPE_TEXT ? n : TYPE_TEXT - 1), name);
+        return remember_type(s, out);
+    }
+    if (c != 'S')
+        return false;
+    unsigned i = 0;
+    ++*at;
+    if (isdigit((unsigned char)**at))
+        i = (unsigned)(*(*at)++ - '0') + 1;
+    if (*(*at)++ != '_' || i >= s->n)
+        return false;
+    snprintf(out, TYPE_TEXT, "%s", s->text[i]);
+    return true;
+}
+
+static void mangled_parameter(const char *symbol, uint32_t i, char *buf, size_t n)
+{
+    struct types s = {0};
+    char text[TYPE_TEXT];
+    size_t len;
+    const char *base = name_base(symbol, &len), *at = base + len;
+    bool plain = isdigit((unsigned char)symbol[2]) || (symbol[2] == 'L' && isdigit((unsigned char)symbol[3]));
+    for (uint32_t k = 0; plain && one_type(&at, &s, text, 0); k++)
+        if (k == i) {
+            snprintf(buf, n, "%s", text);
+            return;
+        }
+}
+
 void name_parameter(const char *symbol, uint32_t i, char *buf, size_t n)
 {
     char readable[2048];
     int depth = 0;
     name_readable(symbol, readable, sizeof readable);
     snprintf(buf, n, "%s", "");
-    if (strncmp(symbol, "_Z", 2) != 0 || strcmp(readable, symbol) == 0)
+    if (strncmp(symbol, "_Z", 2) != 0)
         return;
+    if (strcmp(readable, symbol) == 0) {
+        mangled_parameter(symbol, i, buf, n);
+        return;
+    }
     char *open = NULL;                         /* the last parenthesis at the outer level */
     for (char *p = readable; *p; p++) {
         if (*p == '(' && depth == 0 && strncmp(p, "(anonymous", 10) != 0)

@@ -184,7 +184,12 @@ bool verb_cycle(const struct request *q, struct out *o, struct error *err)
         return refuse(err, "no kernel is under way");
     if (!count_word(q, 0, &n, err))
         return false;
-    dbg.plan = (struct plan){.kind = PLAN_CYCLE, .cycle = dbg.cycle + n, .run = dbg.focus.run, .sites = dbg.plan.sites};
+    dbg.plan.kind = PLAN_CYCLE;
+    dbg.plan.cycle = dbg.cycle + n;
+    dbg.plan.run = dbg.focus.run;
+    dbg.plan.block = dbg.focus.cta ? emu_cta_index(dbg.focus.cta) : UINT64_MAX;
+    dbg.plan.warp = dbg.focus.warp;
+    dbg.plan.lane = dbg.focus.lane;
     dbg.go = true;
     return true;
 }

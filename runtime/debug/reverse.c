@@ -141,13 +141,12 @@ bool history_restore(struct debug_run *r)
         memcpy(heap->free_head, h->heap.free_head, sizeof heap->free_head);
     }
     h->base = worker_insns(r);
+    r->told = false;
     replay.restart = false;
     replay.t = replay.before = 0;
     replay.cursor = 0;
     replay.line = replay.at_depth = 0;
     replay.file = "";
-    replay.ring_n = 0;
-    replay.hit = replay.last_hit = 0;
     watch_refresh();
     emu_worker_hook(r->worker, &dbg.hook);     /* nothing has been told yet */
     return true;
@@ -412,6 +411,8 @@ static bool back(enum want want, const struct request *q, struct error *err)
     replay.ring = malloc(replay.room * sizeof *replay.ring);
     if (!replay.ring)
         return refuse(err, "no host memory");
+    replay.ring_n = 0;
+    replay.hit = replay.last_hit = 0;
     replay.want = want;
     replay.count = n;
     replay.pass = 1;

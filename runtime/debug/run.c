@@ -7,7 +7,8 @@
 #include "runtime/debug/watch.h"
 
 static bool hook(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_t warp);
-struct debug_state dbg = {.big = PTHREAD_MUTEX_INITIALIZER, .hook = {.fn = hook}};
+static void fault(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_t warp);
+struct debug_state dbg = {.big = PTHREAD_MUTEX_INITIALIZER, .hook = {.fn = hook, .fault = fault}};
 
 const struct emu_hook *debug_hook(void) { return &dbg.hook; }
 
@@ -67,6 +68,8 @@ static struct out fault_event(struct emu_cta *cta, const struct emu_fault *f)
         const struct emu_launch *l = emu_cta_launch(cta);
         uint32_t t = f->tid[0] + l->block[0] * (f->tid[1] + l->block[1] * f->tid[2]);
         dbg.focus = (struct focus){.run = run_of(cta), .cta = cta, .warp = t / WARP_SIZE, .lane = t % WARP_SIZE};
+        for (uint32_t w = 0; w < emu_cta_warps(cta) && !emu_warp_live(cta, dbg.focus.warp); w++)   /* a deadlock names no thread: any that waits */
+            (void)focus_default(&dbg.focus, cta, w);
     }
     focus_say(&o, &dbg.focus);
     return o;
@@ -180,14 +183,13 @@ static bool stop_here(struct debug_run *r, struct out *event)
         dbg.plan.kind = PLAN_NONE;
         atomic_store(&dbg.interrupt, false);
         server_stop(event);
-        bool failed = dbg.faulted;
+        bool failed = dbg.faulted;             /* the warp comes to the same error when it runs on */
         dbg.faulted = false;
-        if (history_restarts() || r->killed || failed)
+        r->told = r->told || failed;
+        if (history_restarts() || r->killed)
             return false;
-        if (dbg.plan.kind == PLAN_NONE || dbg.plan.kind == PLAN_CYCLE || !r->worker || !walk(&dbg.plan, event))
+        if (failed || dbg.plan.kind == PLAN_NONE || dbg.plan.kind == PLAN_CYCLE || !r->worker || !walk(&dbg.plan, event))
             return true;
-        if (dbg.faulted)
-            dbg.plan.kind = PLAN_NONE;
     }
 }
 
@@ -247,14 +249,16 @@ static bool looks(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
     struct out event;
     for (bool told = false;;) {
         enum emu_result how;
-        if (!told && (history_replays() ? history_hook(r, cta, warp, &event) : look(r, cta, warp, &event))) {
-            history_stop(r, cta, warp);
+        bool replays = history_replays();
+        if (!told && (replays ? history_hook(r, cta, warp, &event) : look(r, cta, warp, &event))) {
+            if (!replays)
+                history_stop(r, cta, warp);
             if (!stop_here(r, &event))
                 return false;
         }
         if (history_restarts())
             return false;
-        if (!r->worker || history_replays() || !watch_any() || !emu_warp_running(cta, warp) || !is_memory(r, cta, warp))
+        if (r->told || !r->worker || history_replays() || !watch_any() || !emu_warp_running(cta, warp) || !is_memory(r, cta, warp))
             return true;
         told = step_one(r, cta, warp, &patience, &how, &event);        /* as the schedule would: no step of the debugger's */
         if (told) {
@@ -277,6 +281,8 @@ static bool hook(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_t
     bool go = true;
     if (r && !server_gone()) {
         dbg.worker = w;
+        if (!r->worker)
+            dbg.cycle = emu_debug_cycle(w);
         if (dbg.dirty) {
             dbg.dirty = false;
             for (struct debug_run *x = dbg.runs; x; x = x->next)
@@ -297,9 +303,48 @@ void run_stop_fault(struct debug_run *r, struct emu_cta *cta, const struct emu_f
     (void)stop_here(r, &o);
 }
 
+/* Between instructions of all SMs: the focus stays if its block is still there, else it goes to any. */
+void run_stop_cycle(struct op *op, struct breakpoint *b)
+{
+    struct debug_run *r = dbg.runs;
+    struct emu_cta *cta;
+    while (r && r->op != op)
+        r = r->next;
+    uint64_t block = dbg.plan.kind == PLAN_CYCLE && dbg.plan.run == r ? dbg.plan.block : UINT64_MAX;
+    struct focus f = {0};
+    if (r && (cta = run_block(r, block)))
+        f = (struct focus){.run = r, .cta = cta, .warp = dbg.plan.warp, .lane = dbg.plan.lane};
+    else if (r && run_blocks(r, &cta, 1))
+        for (uint32_t w = 0; w < emu_cta_warps(cta) && !focus_default(&f, cta, w); w++)
+            ;
+    dbg.focus = f;
+    struct out o = stop_event(b ? "breakpoint" : "step");
+    if (b) {
+        b->hits++;
+        break_say_hit(&o, b, NULL);
+    }
+    out_u64(&o, "now", dbg.cycle);
+    focus_say(&o, &dbg.focus);
+    if (b)
+        break_told(b);
+    if (r)
+        (void)stop_here(r, &o);
+}
+
 void run_stop_watch(struct breakpoint *b, struct watch_hit *hit)
 {
     struct out o = watch_event(b, hit);
     server_stop(&o);
     dbg.plan.kind = PLAN_NONE;
+}
+
+/* On the simulated GPU. */
+static void fault(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_t warp)
+{
+    (void)user, (void)warp;
+    server_take();
+    dbg.worker = w;
+    dbg.cycle = emu_debug_cycle(w);
+    server_leave();
+    (void)debug_fault(cta, emu_worker_fault(w));
 }

@@ -136,6 +136,8 @@ void focus_say(struct out *o, const struct focus *f)
 
 /* ---- locations ---- */
 
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_$:<>,*&()[]~ +-=!|^%"
+
 static bool add(struct sites *out, struct rt_module *m, uint32_t function, uint32_t insn)
 {
     struct site s = {m, function, insn};
@@ -330,7 +332,7 @@ enum status location_find(struct sites *out, const char *text, enum break_what *
     if (is_number(text) || (colon && colon > text && colon[-1] != ':' && is_number(colon + 1)))
         return find_source(out, text, is_number(text) ? NULL : colon, err);
     *what = BREAK_FUNCTION;
-    if (!*text)
+    if (!*text || (strspn(text, NAME_BYTES) != strlen(text)))
         return error_set(err, ST_INVALID_VALUE, "a location is FILE:LINE, a function, *FUNCTION+N, ptx:LINE, entry, launch:N, cycle:N, error, divergence or barrier");
     return find_function(out, text, 0, err);
 }

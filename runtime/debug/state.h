@@ -50,7 +50,7 @@ struct breakpoint {
     char *at;                                           /* as it was asked for */
     uint64_t n;                                         /* LAUNCH, CYCLE */
     bool enabled, temporary;
-    uint64_t hits, ignore;
+    uint64_t reached, hits, ignore;                     /* reached: by whom the filter lets, whatever the condition says */
     struct filter filter;
     char *condition; struct expr *parsed;               /* NULL: none */
     VEC(struct site) sites;
@@ -88,7 +88,7 @@ struct debug_state {
     bool error_off;                                     /* errors do not stop */
     bool faulted;                                       /* the present stop is behind an error: nothing can be stepped */
     bool go;                                            /* the serving loop ends */
-    uint64_t hits;                                      /* $hits: of the breakpoint whose condition is looked at */
+    uint64_t hits;                                      /* $hits: how often the breakpoint whose condition is looked at was reached */
 };
 extern struct debug_state dbg;
 
@@ -165,6 +165,7 @@ void run_every(void);                                   /* asks for the hook bef
 bool focus_default(struct focus *f, struct emu_cta *cta, uint32_t warp);       /* the first lane of what runs next there */
 
 void run_stop_fault(struct debug_run *r, struct emu_cta *cta, const struct emu_fault *f);      /* stops at an error */
+void run_stop_cycle(struct op *op, struct breakpoint *b);      /* b NULL: a plan ends */
 void run_stop_watch(struct breakpoint *b, struct watch_hit *hit);      /* the host changed what is watched */
 
 /* ---- plan.c ---- */
