@@ -225,7 +225,8 @@ static bool read_editor(struct dap *d)
     if (n <= 0)
         return false;
     textbuf_add_bytes(&d->in, bytes, (size_t)n);
-    return !d->in.failed && take_messages(d);
+    d->broken = d->in.failed || !take_messages(d);
+    return !d->broken;
 }
 
 /* ---- the loop ---- */
@@ -310,5 +311,5 @@ int verb_dap(struct cli *c, int argc, char **argv)
     sources_free(&d.s.sources);
     textbuf_free(&d.in);
     textbuf_free(&d.out);
-    return 0;
+    return d.broken ? EXIT_OWN_FAILURE : 0;
 }

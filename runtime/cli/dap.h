@@ -24,6 +24,7 @@ struct dap {
     unsigned seq;
     bool launched, configured, initialized, stop_on_entry, waiting_start;
     bool over;                                 /* end the loop */
+    bool broken;                               /* what the editor sent was no message */
     unsigned lines_from, columns_from;         /* how the editor counts: 0 or 1 */
     int program_out, program_err;              /* pipes; -1: none */
     VEC(struct dap_thread) threads;

@@ -52,11 +52,11 @@ static bool read_options(struct cli *c, int argc, char **argv, int *at, struct w
 static void run_wishes(struct session *s, struct textbuf *text)
 {
     FILE *f = text->n ? fmemopen(text->at, text->n, "r") : NULL;
-    struct input *in = f ? input_plain(f, "-ex") : NULL;
+    struct input *in = f ? input_plain(s, f, "-ex") : NULL;
     bool interrupted = false;
     const char *line;
     s->input = in;
-    while (in && !s->quitting && (line = input_line(in, "", &interrupted))) {
+    while (in && !s->quitting && (line = input_line(in, "(heddle) ", &interrupted))) {
         command_line(s, line);
         s->any_failed |= s->failed;
     }
@@ -67,7 +67,7 @@ static void run_wishes(struct session *s, struct textbuf *text)
 /* An empty line repeats the last command on a terminal, as in gdb; in a script it does nothing. */
 static void read_commands(struct session *s)
 {
-    struct input *in = s->terminal ? input_terminal(s) : input_plain(NULL, "standard input");
+    struct input *in = s->terminal ? input_terminal(s) : input_plain(s, NULL, "standard input");
     bool interrupted = false;
     s->input = in;
     while (in && !s->quitting) {

@@ -39,6 +39,7 @@ struct session {
     bool sim;
     bool batch, terminal;
     bool quitting;
+    bool trace_commands;                       /* show commands that come from files and pipes */
     int exit_status;                           /* of the session, when status_given */
     bool status_given;
     unsigned depth;                            /* command files in command files */
@@ -131,6 +132,7 @@ void breakpoints_free(struct session *s);
 
 void show_stop(struct session *s);             /* debug_stop.c: why (keys of the stop are in s->place) and where */
 void show_place(struct session *s, bool whole);
+const char *show_function(const struct wire_line *p);                   /* the readable name where there is one */
 void show_lanes(char out[64], uint64_t here, uint64_t active, uint64_t exited);
 void info_help(void);                                                   /* debug_info.c */
 void show_displays(struct session *s);                                  /* debug_print.c */
@@ -143,7 +145,8 @@ void show_source_line(struct session *s, const char *file, unsigned line);
 
 struct input;
 struct input *input_terminal(struct session *s);           /* libedit; NULL: no memory */
-struct input *input_plain(FILE *file, const char *name);   /* NULL file: standard input, byte by byte: the rest is the program's */
+/* NULL file: standard input, byte by byte: the rest is the program's. What is read is shown while the session traces commands. */
+struct input *input_plain(struct session *s, FILE *file, const char *name);
 void input_close(struct input *in);
 /* The next line without its end; NULL: the end, or (interrupted) Ctrl-C. Stays until the next one is read. */
 const char *input_line(struct input *in, const char *prompt, bool *interrupted);

@@ -172,13 +172,13 @@ void command_file(struct session *s, const char *path)
         complain(s, "%s: %s", path, strerror(errno));
         return;
     }
-    struct input *in = input_plain(f, path), *before = s->input;
+    struct input *in = input_plain(s, f, path), *before = s->input;
     const char *line;
     bool interrupted = false;
     s->input = in;
     s->depth++;
     s->failed = false;
-    while (in && !s->quitting && !s->failed && (line = input_line(in, "", &interrupted)))
+    while (in && !s->quitting && !s->failed && (line = input_line(in, "(heddle) ", &interrupted)))
         command_line(s, line);
     if (s->failed)
         tell("%s:%u: the rest of the file is left out\n", path, input_line_number(in));

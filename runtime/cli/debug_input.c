@@ -162,10 +162,11 @@ static const char *terminal_line(struct input *in, const char *prompt)
 
 /* ---- files and pipes ---- */
 
-struct input *input_plain(FILE *file, const char *name)
+struct input *input_plain(struct session *s, FILE *file, const char *name)
 {
     struct input *in = calloc(1, sizeof *in);
     if (in) {
+        in->session = s;
         in->file = file;
         in->name = strdup(name);
     }
@@ -208,6 +209,8 @@ const char *input_line(struct input *in, const char *prompt, bool *interrupted)
 {
     const char *line = in->editor ? terminal_line(in, prompt) : plain_line(in);
     *interrupted = in->interrupted;
+    if (line && !in->editor && in->session->trace_commands)
+        tell("%s%s\n", prompt, line);
     return line;
 }
 

@@ -161,8 +161,7 @@ void command_disassemble(struct session *s, const char *word, char *args)
 
 static void say_frame(const struct wire_line *l)
 {
-    const char *name = wire_get(l, "function_name");
-    tell("#%-2s %s+%s", wire_text(l, "frame"), name ? name : wire_text(l, "function"), wire_text(l, "insn"));
+    tell("#%-2s %s+%s", wire_text(l, "frame"), show_function(l), wire_text(l, "insn"));
     if (wire_get(l, "file"))
         tell("  %s:%s", wire_text(l, "file"), wire_text(l, "line"));
     else
@@ -203,8 +202,7 @@ void command_frame(struct session *s, const char *word, char *args)
         if (a.lines.n)
             place_take(s, &a.lines.at[0]);
         s->frame = frame;
-        tell("#%u ", frame);
-        tell("%s+%s\n", wire_text(&s->place, "function"), wire_text(&s->place, "insn"));
+        tell("#%-2u %s+%s\n", frame, show_function(&s->place), wire_text(&s->place, "insn"));
         show_place(s, false);
     }
     wire_answer_free(&a);
@@ -242,7 +240,7 @@ void command_focus(struct session *s, const char *cuda, char *args)
     bool ok = !request.failed && ask(s, &a, "%s", request.n > 5 ? request.at : "where");
     if (ok && a.lines.n) {
         place_take(s, &a.lines.at[0]);
-        tell("%s\n", wire_text(&s->place, "function"));
+        tell("%s\n", show_function(&s->place));
         show_place(s, true);
     }
     wire_answer_free(&a);

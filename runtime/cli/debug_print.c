@@ -109,6 +109,10 @@ void command_set(struct session *s, const char *word, char *args)
     for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++)
         if (strcmp(first, accepted[i]) == 0 && args[strlen(first)] != '=')
             return;
+    if (strcmp(first, "trace-commands") == 0) {
+        s->trace_commands = strstr(args, "off") == NULL;
+        return;
+    }
     if (strcmp(first, "args") == 0) {
         set_arguments_of(s, word_skip(args + 4));
         return;

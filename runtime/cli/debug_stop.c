@@ -30,7 +30,7 @@ static void place_lanes(const struct wire_line *p, char out[64])
     show_lanes(out, mask, wire_number(p, "active", mask), wire_number(p, "exited", 0));
 }
 
-static const char *function_name(const struct wire_line *p)
+const char *show_function(const struct wire_line *p)
 {
     const char *name = wire_get(p, "function_name");
     return name ? name : wire_text(p, "function");
@@ -93,7 +93,7 @@ void show_place(struct session *s, bool whole)
 
 static void say_in(const struct wire_line *p)
 {
-    tell("%s", function_name(p));
+    tell("%s", show_function(p));
     if (wire_get(p, "file"))
         tell(", %s:%s", wire_text(p, "file"), wire_text(p, "line"));
     tell("\n");

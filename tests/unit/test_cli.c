@@ -87,6 +87,18 @@ START_TEST(test_own_failures)
     expect("HEDDLE_OPTS=--nonsense $H /bin/true", 125, "HEDDLE_OPTS: unknown setting");
     expect("echo 'devices = 99' >heddle.conf; $H /bin/true; r=$?; rm heddle.conf; exit $r", 125, "heddle.conf:1: devices cannot be '99'");
     expect("$H inof x", 127, "heddle info");
+    expect("$H debug", 125, "which program?");
+    expect("$H debug -ex", 125, "-ex needs a command");
+    expect("$H debug --nonsense /bin/true", 125, "unknown option '--nonsense'");
+    expect("$H debug no-such-program", 127, "not found");
+    expect("$H dap /bin/true", 125, "heddle debug /bin/true");
+    expect("printf 'GET / HTTP/1.1\\r\\n\\r\\n' | $H dap", 125, "Content-Length");
+    expect("$H dap </dev/null", 0, "");
+    /* Without a CUDA call there is nothing to stop at: the program runs to its end, and its status is the session's. */
+    expect("$H debug -batch -ex 'break x' -ex run sh -c 'exit 5'", 5, "ended with status 5");
+    expect("$H debug -batch -ex nonsense /bin/true", 1, "no command 'nonsense'");
+    expect("printf 'quit 7\\n' | $H debug /bin/true", 7, "");
+    expect("$H debug -batch -x no-such-file /bin/true", 1, "no-such-file: No such file");
 }
 END_TEST
 
