@@ -54,6 +54,7 @@ enum status emu_space_add(struct emu_space *s, const struct emu_range *r, struct
 bool emu_space_remove(struct emu_space *s, uint64_t lo, struct emu_range *was);      /* false: no range starts there */
 bool emu_space_find(const struct emu_space *s, uint64_t address, struct emu_range *out);   /* the range that holds address */
 bool emu_space_nearest(const struct emu_space *s, uint64_t address, struct emu_range *out); /* for reports; false: table empty */
+bool emu_space_after(const struct emu_space *s, uint64_t address, struct emu_range *out);  /* the first range that ends behind address: to walk through all */
 uint64_t emu_space_generation(const struct emu_space *s);  /* changes with every add and remove */
 /* Watched ranges are cut at multiples of EMU_PIECE_BYTES; a piece counts as written once a kernel has stored, or was about to store, there. */
 enum { EMU_PIECE_BYTES = 1 << 16 };

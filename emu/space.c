@@ -261,6 +261,18 @@ bool emu_space_nearest(const struct emu_space *s, uint64_t address, struct emu_r
     return any;
 }
 
+bool emu_space_after(const struct emu_space *s, uint64_t address, struct emu_range *out)
+{
+    pthread_mutex_lock(&lock);
+    const struct table *t = s->table;
+    size_t i = place_of(t, address);
+    bool any = i < t->n;
+    if (any)
+        *out = *t->at[i].range;
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+
 uint64_t emu_space_generation(const struct emu_space *s) { return __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE); }
 
 /* ---- what kernels wrote ---- */

@@ -134,6 +134,49 @@ bool emu_texture_destroy(uint64_t handle, enum emu_texture_kind kind)
     return t != NULL;
 }
 
+bool emu_texture_next(uint32_t *cursor, uint64_t *handle, struct emu_texture *out)
+{
+    pthread_mutex_lock(&lock);
+    while (*cursor < used && !slots[*cursor])
+        ++*cursor;
+    const struct texture *t = *cursor < used ? slots[*cursor] : NULL;
+    if (t) {
+        ++*cursor;
+        *handle = t->handle;
+        *out = t->d;
+    }
+    pthread_mutex_unlock(&lock);
+    return t;
+}
+
+enum status emu_texture_put(uint64_t handle, const struct emu_texture *d, struct error *err)
+{
+    struct texture *t;
+    uint32_t slot = (uint32_t)handle & (SLOTS - 1);
+    if (handle >> 32 || !slot)
+        return error_set(err, ST_INVALID_VALUE, "0x%llx is no handle of a texture", (unsigned long long)handle);
+    enum status st = entry_make(&t, d, err);
+    if (st != ST_OK)
+        return st;
+    pthread_mutex_lock(&lock);
+    for (; used <= slot; used++)
+        if (used < slot)
+            (void)vec_push(&freed, used);
+    bool taken = slots[slot];
+    if (!taken) {
+        for (size_t i = 0; i < freed.n; i++)
+            if (freed.at[i] == slot)
+                freed.at[i--] = freed.at[--freed.n];
+        t->handle = (uint32_t)handle;
+        turns[slot] = (uint16_t)(handle >> SLOT_BITS);
+        __atomic_store_n(&slots[slot], t, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
+    if (taken)
+        free(t);
+    return taken ? error_set(err, ST_INVALID_VALUE, "the handle 0x%llx is a texture already", (unsigned long long)handle) : ST_OK;
+}
+
 bool emu_texture_owner(uint64_t handle, enum emu_texture_kind kind, void **owner)
 {
     pthread_mutex_lock(&lock);

@@ -61,6 +61,10 @@ struct emu_texture {
 enum status emu_texture_create(uint64_t *handle, const struct emu_texture *t, struct error *err) MUST_CHECK;
 enum status emu_texture_change(uint64_t handle, const struct emu_texture *t, struct error *err) MUST_CHECK;    /* the handle stays; ST_INVALID_HANDLE */
 bool emu_texture_destroy(uint64_t handle, enum emu_texture_kind kind);     /* false: no such handle */
+/* For checkpoints: the first entry at or behind slot *cursor, which moves on (0 at first); false: no more. And an entry put where it was, its handle kept:
+ * ST_INVALID_VALUE: a level leaves its memory, or there is another entry. */
+bool emu_texture_next(uint32_t *cursor, uint64_t *handle, struct emu_texture *out);
+enum status emu_texture_put(uint64_t handle, const struct emu_texture *t, struct error *err) MUST_CHECK;
 bool emu_texture_owner(uint64_t handle, enum emu_texture_kind kind, void **owner);     /* false: no such handle */
 
 #endif

@@ -529,3 +529,11 @@ const char *ptx_symbol_name(const struct ptx_module *m, const struct ptx_functio
         return "";
     return m->functions[m->symbols[sym].index].name;
 }
+
+const char *ptx_unit_text(const struct ptx_module *m, uint32_t i, size_t *bytes, const char **name)
+{
+    size_t at = m->units[i].text_at, end = i + 1 < m->n_units ? m->units[i + 1].text_at - 1 : m->text_bytes;    /* a line's end between two */
+    *bytes = end - at;
+    *name = m->units[i].name;
+    return m->text + at;
+}

@@ -231,6 +231,9 @@ struct ptx_module {
     void *lock;                        /* private */
 };
 
+/* The text of unit `i` below n_units, as it was given to ptx_module_open; *name: its module's then. */
+const char *ptx_unit_text(const struct ptx_module *m, uint32_t i, size_t *bytes, const char **name);
+
 /* Scans text (copied) into a new module. On failure *out is NULL. */
 enum status ptx_module_open(struct ptx_module **out, const char *name, const char *text, size_t bytes, struct error *err) MUST_CHECK;
 void ptx_module_free(struct ptx_module *m);

@@ -195,6 +195,15 @@ uint64_t block_get_high(uint64_t bytes)
     return ceiling -= bytes;
 }
 
+bool block_take_high(uint64_t block, uint64_t bytes)
+{
+    uint64_t end = block + (bytes + UNIT - 1) / UNIT * UNIT;
+    if (block % UNIT || block < frontier || end > ceiling || !commit(block, end - block))
+        return false;
+    ceiling = block;
+    return true;
+}
+
 /* ---- any block ---- */
 
 static uint64_t any_block(uint64_t bytes, enum block_side side, uint64_t *got_bytes)

@@ -8,7 +8,9 @@
  * there afterwards stays resident while the next ones start, up to what the GPU would hold, and the residents take turns: so look-back chains,
  * grid barriers and handshakes finish. Whether a CTA that used up its quantum computes or spins shows in how many lanes its instructions
  * had: spinning is mostly done by one thread. Spinners get short turns, workers long ones. All of it counts instructions,
- * never time, so that a run can be repeated. */
+ * never time, so that a run can be repeated.
+ *
+ * (Longer than most files; reason: CTAs, workers and the begin and end of grids share the workers and the counters.) */
 #include <fenv.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -16,8 +18,9 @@
 #include <string.h>
 
 #include "emu/debug.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/debug/debug.h"
-#include "runtime/internal.h"
+#include "runtime/dispatch.h"
 #include "timing/timing.h"
 
 enum {
@@ -27,35 +30,7 @@ enum {
     SPIN_LANES = 4,                            /* fewer active lanes an instruction than this: spins */
     SHARE_FROM = 30000,                        /* warp instructions left that are worth waking helpers for: some 100 us */
     BATCH_INSNS = 4096, BATCH_MAX = 16,
-    LINE_PAIR = 128,                           /* bytes that hosts fetch together */
     DEBUG_RESIDENTS = 64,                      /* CTAs at most that a debugger finds started: each takes memory */
-};
-
-/* A cluster is started, run and counted as one CTA. */
-struct resident { struct emu_cta *cta; uint64_t index; int64_t quantum; };
-
-struct grid_run {
-    struct grid_run *next_free;
-    struct rt_context *context;
-    struct rt_function *function;
-    struct emu_grid *grid;
-    uint64_t n_ctas;
-    atomic_uint_fast64_t stop;                 /* the lowest CTA that faulted, or UINT64_MAX */
-    char before[LINE_PAIR];                    /* all workers look at what is above, and write what is below once a batch */
-    atomic_uint_fast64_t next, done;           /* CTA numbers handed out; CTAs that ended */
-    atomic_uint_fast64_t thread_insns, warp_insns;
-    char behind[LINE_PAIR];
-    uint32_t residency;
-    uint32_t cluster_ctas;
-    uint64_t grid_id;
-    bool ordered, waits;
-    pthread_mutex_t fault_lock;
-    struct emu_fault fault;
-    VEC(struct resident) residents;
-    struct allocation *workspace;              /* cooperative launches */
-    uint64_t started_ns, spent_ns;
-    uint64_t clock_from;                       /* device_clock when it began */
-    struct sim_launch sim;                     /* on the simulated GPU */
 };
 
 struct worker { struct emu_worker *emu; pthread_t thread; sem_t start; int number; bool runs; };
@@ -67,7 +42,7 @@ static bool woken;                             /* all_done will be posted once *
 static struct grid_run *shared_run;
 static atomic_bool quitting;
 static struct grid_run *free_runs;
-static uint64_t next_grid_id;
+static uint64_t next_grid_id, launches;
 static uint64_t device_clock;                  /* warp instructions of all grids that ended: where %clock goes on */
 
 void dispatch_quit(void) { atomic_store(&quitting, true); }
@@ -108,6 +83,21 @@ static void note_deadlock(struct grid_run *r, uint64_t index, struct emu_cta *ct
     note_failure(r, index, cta, &e);
 }
 
+static bool halted(const struct grid_run *r) { return atomic_load_explicit(&r->halt, memory_order_relaxed); }
+
+/* Instructions that worker 0 may run before the grid must halt. */
+static int64_t allowance(struct grid_run *r, const struct worker *w, int64_t quantum)
+{
+    if (r->halt_insns == UINT64_MAX)
+        return quantum;
+    struct emu_counters n;
+    emu_worker_counters(w->emu, &n);
+    uint64_t ran = r->insns_before + n.warp_insns;
+    if (ran >= r->halt_insns)
+        atomic_store(&r->halt, true);
+    return ran >= r->halt_insns ? 0 : r->halt_insns - ran < (uint64_t)quantum ? (int64_t)(r->halt_insns - ran) : quantum;
+}
+
 static bool stopped(const struct grid_run *r, uint64_t index)
 {
     return atomic_load_explicit(&quitting, memory_order_relaxed) || index > atomic_load_explicit(&r->stop, memory_order_relaxed) ||
@@ -126,10 +116,14 @@ static void cta_end(struct grid_run *r, struct worker *w, struct emu_cta *cta)
 {
     emu_cta_free(cta, w->emu);
     count_done(r, 1);
+    if (atomic_load_explicit(&r->done, memory_order_relaxed) >= r->halt_done)
+        atomic_store(&r->halt, true);
 }
 
-static void progress(const struct grid_run *r, const struct worker *w)
+static void progress(struct grid_run *r, const struct worker *w)
 {
+    if (checkpoint_wanted())
+        atomic_store_explicit(&r->halt, true, memory_order_relaxed);
     if (w->number == 0)
         summary_progress(rt_function_name(r->function), atomic_load(&r->done), r->n_ctas, r->started_ns);
 }
@@ -145,11 +139,37 @@ static struct emu_cta *cta_make(struct grid_run *r, struct worker *w, uint64_t i
     return NULL;
 }
 
-/* To the end; for kernels that cannot wait. The caller counts it. */
-static void cta_whole(struct grid_run *r, struct worker *w, struct emu_cta *cta, uint64_t index)
+/* For later: a CTA that the halt caught half way, or before it started. Without memory for the note the CTA is lost, which is a fault. */
+static void keep(struct grid_run *r, struct worker *w, struct emu_cta *cta, uint64_t index)
+{
+    struct resident c = {.cta = cta, .index = index, .quantum = QUANTUM_FREE};
+    pthread_mutex_lock(&r->fault_lock);
+    bool kept = vec_push(&r->residents, c);
+    pthread_mutex_unlock(&r->fault_lock);
+    if (kept)
+        return;
+    emu_cta_free(cta, w->emu);
+    note_failure(r, index, NULL, &(struct error){.status = ST_OUT_OF_MEMORY, .text = "no host memory to put a block aside"});
+}
+
+static bool take_kept(struct grid_run *r, struct resident *out)
+{
+    pthread_mutex_lock(&r->fault_lock);
+    bool any = r->residents.n && !halted(r);
+    if (any) {
+        *out = r->residents.at[0];
+        memmove(r->residents.at, r->residents.at + 1, --r->residents.n * sizeof *r->residents.at);
+    }
+    pthread_mutex_unlock(&r->fault_lock);
+    return any;
+}
+
+/* To the end, or to a halt; for kernels that cannot wait. True: it ended, which the caller counts. */
+static bool cta_whole(struct grid_run *r, struct worker *w, struct emu_cta *cta, uint64_t index)
 {
     for (;;) {
-        enum emu_result how = emu_cta_run(cta, w->emu, QUANTUM_FREE);
+        int64_t quantum = allowance(r, w, QUANTUM_FREE);
+        enum emu_result how = quantum ? emu_cta_run(cta, w->emu, quantum) : EMU_YIELD;
         if (how == EMU_FAULT)
             note_fault(r, index, emu_worker_fault(w->emu));
         else if (how == EMU_BLOCKED)
@@ -157,8 +177,13 @@ static void cta_whole(struct grid_run *r, struct worker *w, struct emu_cta *cta,
         if (how != EMU_YIELD || stopped(r, index))
             break;
         progress(r, w);
+        if (halted(r)) {
+            keep(r, w, cta, index);
+            return false;
+        }
     }
     emu_cta_free(cta, w->emu);
+    return true;
 }
 
 /* CTAs from index up to end; how many were run. */
@@ -166,11 +191,11 @@ static uint64_t ctas_whole(struct grid_run *r, struct worker *w, uint64_t index,
 {
     uint64_t n = 0;
     for (; index < end && !stopped(r, index); index++) {
-        struct emu_cta *cta = cta_make(r, w, index);
-        if (!cta)
-            continue;
-        cta_whole(r, w, cta, index);
-        n++;
+        struct emu_cta *cta = halted(r) ? NULL : cta_make(r, w, index);
+        if (cta)
+            n += cta_whole(r, w, cta, index);
+        else if (halted(r))
+            keep(r, w, NULL, index);
     }
     count_done(r, n);
     return n;
@@ -182,7 +207,10 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
     while (!stopped(r, c->index)) {
         struct emu_counters before, after;
         emu_worker_counters(w->emu, &before);
-        enum emu_result how = emu_cta_run(c->cta, w->emu, c->quantum);
+        int64_t quantum = allowance(r, w, c->quantum);
+        if (!quantum)
+            return true;
+        enum emu_result how = emu_cta_run(c->cta, w->emu, quantum);
         if (how == EMU_FAULT)
             note_error(r, c->index, c->cta, emu_worker_fault(w->emu));
         else if (how == EMU_BREAK && !debug_restarting())
@@ -193,13 +221,15 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
             return false;
         emu_worker_counters(w->emu, &after);
         uint64_t warp = after.warp_insns - before.warp_insns, thread = after.thread_insns - before.thread_insns;
+        if (halted(r))
+            return true;
         bool spins = thread < warp * SPIN_LANES;
         if (spins)
             c->quantum = QUANTUM_SPIN;
         else if (patience == 0)
             c->quantum = c->quantum * 2 < QUANTUM_FIRST ? c->quantum * 2 : QUANTUM_FIRST;
         progress(r, w);
-        if (spins || patience-- <= 0)
+        if (spins || halted(r) || patience-- <= 0)
             return true;
     }
     return false;
@@ -222,14 +252,19 @@ static uint64_t batch_size(const struct grid_run *r, uint64_t insns_per_cta)
 
 static void work_free(struct grid_run *r, struct worker *w)
 {
-    bool may_share = w->number == 0 && !r->ordered && the.n_workers > 1;
+    bool may_share = w->number == 0 && !r->ordered && the.n_workers > 1 && r->halt_insns == UINT64_MAX;
     uint64_t ran = 0, batch = 1;
     struct emu_counters first, now;
     emu_worker_counters(w->emu, &first);
-    for (;;) {
+    for (struct resident c; take_kept(r, &c);) {
+        if (!c.cta && !(c.cta = cta_make(r, w, c.index)))
+            continue;
+        count_done(r, cta_whole(r, w, c.cta, c.index));
+    }
+    while (!halted(r)) {
         uint64_t index = atomic_fetch_add_explicit(&r->next, batch, memory_order_relaxed);
-        uint64_t end = index + batch < r->n_ctas ? index + batch : r->n_ctas;
-        if (index >= r->n_ctas)
+        uint64_t end = index + batch < r->end ? index + batch : r->end;
+        if (index >= r->end)
             return;
         ran += ctas_whole(r, w, index, end);
         if (stopped(r, end - 1))
@@ -238,7 +273,7 @@ static void work_free(struct grid_run *r, struct worker *w)
         uint64_t each = (now.warp_insns - first.warp_insns) / (ran ? ran : 1);
         batch = batch_size(r, each);
         progress(r, w);
-        if (may_share && (r->n_ctas - end) * each > SHARE_FROM) {
+        if (may_share && (r->end - end) * each > SHARE_FROM) {
             helpers_wake(r);
             may_share = false;
         }
@@ -264,7 +299,7 @@ static void work_waiting(struct grid_run *r, struct worker *w)
     uint64_t next;                             /* moves on while CTAs run, too: see claim */
     if (debug_on())
         start_all(r, w);
-    while (r->residents.n < r->residency && !debug_on() && (next = atomic_load(&r->next)) < r->n_ctas && !stopped(r, next)) {
+    while (r->residents.n < r->residency && !debug_on() && (next = atomic_load(&r->next)) < r->end && !stopped(r, next) && !halted(r)) {
         struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
         atomic_store(&r->next, next + 1);
         c.cta = cta_make(r, w, c.index);
@@ -274,7 +309,9 @@ static void work_waiting(struct grid_run *r, struct worker *w)
     size_t kept = 0;
     for (size_t i = 0; i < r->residents.n; i++) {
         struct resident *c = &r->residents.at[i];
-        if (cta_turn(r, w, c, 0))
+        if (!c->cta && !(c->cta = cta_make(r, w, c->index)))
+            continue;
+        if (halted(r) || cta_turn(r, w, c, 0))
             continue;
         cta_end(r, w, c->cta);
         c->cta = NULL;
@@ -289,6 +326,8 @@ static void work(struct grid_run *r, struct worker *w)
 {
     struct emu_counters before, after;
     emu_worker_counters(w->emu, &before);
+    if (w->number == 0)
+        r->insns_before = atomic_load(&r->warp_insns) - before.warp_insns;
     if (r->ordered)
         emu_grid_set_clock(r->grid, w->emu, r->clock_from + atomic_load(&r->warp_insns));
     if (r->waits)
@@ -340,7 +379,7 @@ static void helpers_wake(struct grid_run *r)
         }
         n_started++;
     }
-    uint64_t taken = atomic_load(&r->next), left = taken < r->n_ctas ? r->n_ctas - taken : 0;
+    uint64_t taken = atomic_load(&r->next), left = taken < r->end ? r->end - taken : 0;
     int n = left < (uint64_t)n_started ? (int)left : n_started;
     if (!n)
         return;
@@ -395,14 +434,30 @@ static struct grid_run *run_new(void)
     return r;
 }
 
+static void from_free(struct grid_state *from)
+{
+    if (from && from->free)
+        from->free(from->user);
+    free(from);
+}
+
 static void run_free(struct grid_run *r)
 {
     if (r->workspace)
         allocation_drop(r->workspace);
     r->workspace = NULL;
+    from_free(r->from);
+    r->from = NULL;
     r->grid = NULL;
     r->next_free = free_runs;
     free_runs = r;
+}
+
+static void workspace_tell(struct grid_run *r, struct emu_launch *l, uint64_t at)
+{
+    r->workspace_at = at;
+    l->envreg[1] = (uint32_t)(at >> 32);
+    l->envreg[2] = (uint32_t)at;
 }
 
 /* Cooperative groups keep the grid barrier in a workspace whose address is in %envreg1 (high half) and %envreg2. */
@@ -414,8 +469,7 @@ static enum status workspace(struct grid_run *r, struct emu_launch *l, struct er
     if (st != ST_OK)
         return st;
     *(uint32_t *)(uintptr_t)r->workspace->base = WORKSPACE_BYTES;
-    l->envreg[1] = (uint32_t)(r->workspace->base >> 32);
-    l->envreg[2] = (uint32_t)r->workspace->base;
+    workspace_tell(r, l, r->workspace->base);
     return ST_OK;
 }
 
@@ -456,25 +510,43 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     uint64_t per_sm = function_ctas_per_sm(f, o->block[0] * o->block[1] * o->block[2], o->dynamic_shared_bytes);
     uint64_t most = (per_sm ? per_sm : 1) * c->device->facts->sm_count / r->cluster_ctas;
     r->residency = !most ? 1 : most < UINT32_MAX / 2 ? (uint32_t)most : UINT32_MAX / 2;
+    r->end = r->n_ctas;
+    r->halt_insns = r->halt_done = UINT64_MAX;
+    atomic_store(&r->halt, false);
+    r->workspace_at = 0;
     r->fault.status = ST_OK;
     r->started_ns = now_ns();
     r->spent_ns = 0;
     r->clock_from = device_clock;
 }
 
-enum status grid_begin(struct op *op, struct error *err)
+static void residents_free(struct grid_run *r)
+{
+    for (size_t i = 0; i < r->residents.n; i++)
+        emu_cta_free(r->residents.at[i].cta, workers[0].emu);
+    r->residents.n = 0;
+}
+
+enum status grid_begin(struct op *op, struct error *err) { return grid_begin_from(op, NULL, err); }
+
+enum status grid_begin_from(struct op *op, struct grid_state *from, struct error *err)
 {
     struct launch_op *o = &op->u.launch;
     struct rt_function *f = o->function;
     struct rt_context *c = f->module->context;
     const struct rt_device_facts *d = c->device->facts;
     struct grid_run *r = dispatch_ready() ? run_new() : NULL;
-    if (!r)
+    if (!r) {
+        from_free(from);
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory to run %s", rt_function_name(f));
+    }
     run_fill(r, o);
+    r->from = from;
+    r->number = from ? from->number : ++launches;
+    r->grid_id = from ? from->grid_id : ++next_grid_id;
     struct emu_launch l = {
         .dynamic_shared_bytes = o->dynamic_shared_bytes, .params = (const void *)(uintptr_t)o->params, .param_bytes = o->param_bytes, .param_address = o->params,
-        .grid_id = ++next_grid_id, .cooperative = o->cooperative,
+        .grid_id = r->grid_id, .cooperative = o->cooperative,
         .n_sm = (uint32_t)d->sm_count, .max_warps_per_sm = (uint32_t)(d->max_threads_per_sm / d->warp_size), .sm = (uint32_t)d->sm,
         .max_shared_bytes = (uint32_t)function_shared_limit(f), .stack_bytes = (uint32_t)c->limits[RT_LIMIT_STACK], .policy = (uint8_t)(sim_on() ? sim_policy(c->device) : EMU_ITS), .parallel = !r->ordered,
         .host = {.user = c, .output = context_output, .heap_alloc = heap_alloc, .heap_free = heap_free, .time_ns = device_time},
@@ -487,10 +559,15 @@ enum status grid_begin(struct op *op, struct error *err)
         l.claim = claim;
         l.claim_user = r;
     }
-    r->grid_id = l.grid_id;
-    enum status st = o->cooperative ? workspace(r, &l, err) : ST_OK;
+    enum status st = o->cooperative && !from ? workspace(r, &l, err) : ST_OK;
+    if (from && from->workspace_at)
+        workspace_tell(r, &l, from->workspace_at);
     if (st == ST_OK)
         st = emu_grid_create(&r->grid, f->kernel, &l, err);
+    if (st == ST_OK && from && (st = grid_take_up(r, err)) != ST_OK) {
+        residents_free(r);
+        emu_grid_free(r->grid);
+    }
     if (st == ST_OK && sim_on() && (st = sim_start(c->device, r->grid, o, op->stream, &r->sim, err)) != ST_OK)
         emu_grid_free(r->grid);
     if (st != ST_OK) {
@@ -499,7 +576,8 @@ enum status grid_begin(struct op *op, struct error *err)
     }
     o->run = r;
     if (debug_on())
-        debug_launch(op, l.grid_id, sim_on() ? NULL : workers[0].emu);
+        debug_launch(op, r->grid_id, sim_on() ? NULL : workers[0].emu);
+    checkpoint_grid_begins(r);
     return ST_OK;
 }
 
@@ -536,13 +614,6 @@ static enum slice sim_turn(struct grid_run *r, uint64_t from)
     return end;
 }
 
-static void residents_free(struct grid_run *r)
-{
-    for (size_t i = 0; i < r->residents.n; i++)
-        emu_cta_free(r->residents.at[i].cta, workers[0].emu);
-    r->residents.n = 0;
-}
-
 /* From its first CTA on, for a debugger, which has seen to memory. */
 static enum slice begin_anew(struct grid_run *r)
 {
@@ -577,8 +648,23 @@ enum slice grid_slice(struct op *op)
         log_error("%s", r->fault.report);
         return SLICE_FAULT;
     }
+    if (atomic_load(&r->next) > r->end)
+        atomic_store(&r->next, r->end);        /* what several workers took beyond it */
+    if (halted(r) || (r->end < r->n_ctas && atomic_load(&r->done) >= r->end))
+        checkpoint_grid_halts(r);
     return atomic_load(&r->done) >= r->n_ctas ? SLICE_DONE : SLICE_AGAIN;
 }
+
+struct dispatch_clock dispatch_clock(void) { return (struct dispatch_clock){device_clock, next_grid_id, launches}; }
+
+void dispatch_clock_set(struct dispatch_clock c)
+{
+    device_clock = c.device_clock;
+    next_grid_id = c.grid_id;
+    launches = c.launches;
+}
+
+struct emu_worker *dispatch_worker(void) { return dispatch_ready() ? workers[0].emu : NULL; }
 
 enum status grid_status(const struct op *op) { return op->u.launch.run->fault.status; }
 

@@ -127,7 +127,10 @@ enum block_side { BLOCK_DEVICE, BLOCK_HOST };              /* what the host writ
 uint64_t block_get(uint64_t bytes, enum block_side side, uint64_t *got_bytes);    /* 0: address space exhausted. 512-byte aligned; from 2 MiB on 2 MiB aligned */
 void block_put(uint64_t block, enum block_side side, uint64_t block_bytes);
 bool block_take(uint64_t block, enum block_side side, uint64_t block_bytes);     /* a certain one, as block_get gave it in another run; false: it is not free */
+bool block_take_high(uint64_t block, uint64_t bytes);   /* as that gave it in another run; false: it is not free. From above to below */
 uint64_t block_get_high(uint64_t bytes);                /* from the other end of the range, for good; 0: none. For what comes at times that no program decides */
+
+enum block_side memory_side(enum rt_memory_kind kind);
 
 struct allocation_request {
     struct rt_context *context; struct device *device; enum rt_memory_kind kind;
@@ -323,6 +326,9 @@ enum status code_load(struct code **out, const void *image, size_t bytes, const 
 void code_unref(struct code *c);
 enum status module_make(struct rt_module **out, struct rt_context *c, struct code *code, struct rt_library *l, struct error *err) MUST_CHECK;
 
+struct placed { const struct ptx_var *variable; uint64_t address; };
+struct variable_key { uint32_t function /* UINT32_MAX: of the module */, index; };
+struct placed_again { struct variable_key key; uint64_t address; };
 struct rt_module {
     struct object object;
     struct rt_module *next, *prev;                      /* of the context */
@@ -332,7 +338,13 @@ struct rt_module {
     struct emu_image *image;
     struct rt_function **slots; size_t n_slots;         /* by index in ptx->functions; NULL: not asked for yet */
     VEC(struct allocation *) variables;
+    VEC(struct placed) placed;                          /* all that the image asked a place for: checkpoints put them there again */
+    VEC(struct placed_again) again;                     /* of a checkpoint: where everything has to go; empty: anywhere */
 };
+struct variable_key module_variable_key(const struct ptx_module *m, const struct ptx_var *v);
+/* As module_make with places for all variables, which are mapped and in the space. */
+enum status module_make_again(struct rt_module **out, struct rt_context *c, struct code *code, struct rt_library *l, const struct placed_again *where, size_t n,
+                              struct error *err) MUST_CHECK;
 enum status library_place(struct rt_library *l, struct rt_context *c, const struct ptx_var *v, uint64_t *address, struct error *err) MUST_CHECK;
 struct rt_function *module_function_at(struct rt_module *m, uint32_t index);
 void module_unload(struct rt_module *m);                /* waits for the context's work */
@@ -360,6 +372,7 @@ uint64_t function_shared_limit(const struct rt_function *f);
 
 uint64_t params_get(uint32_t bytes);                    /* a parameter block in the space; 0: no memory. Under the.lock */
 void params_put(uint64_t address, uint32_t bytes);
+bool params_take(uint64_t address, uint32_t bytes);     /* a certain one, that nobody has; false: there is none there */
 
 /* ---- running grids (dispatch.c): simulation thread only ---- */
 

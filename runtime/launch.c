@@ -40,6 +40,17 @@ void params_put(uint64_t address, uint32_t bytes)
     (void)vec_push(&slots[bytes > slot_class[0].bytes], address);      /* there is room: it came from there */
 }
 
+bool params_take(uint64_t address, uint32_t bytes)
+{
+    unsigned k = bytes > slot_class[0].bytes;
+    for (size_t i = 0; i < slots[k].n; i++)
+        if (slots[k].at[i] == address) {
+            slots[k].at[i] = slots[k].at[--slots[k].n];
+            return true;
+        }
+    return false;
+}
+
 /* ---- functions ---- */
 
 enum { MAX_REGS = 255, MIN_REGS = 16, DEFAULT_SHARED = 48 << 10 };

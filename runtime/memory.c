@@ -62,7 +62,7 @@ static void unlink_record(struct allocation *a)
         allocations = a->next;
 }
 
-static enum block_side side_of(enum rt_memory_kind kind) { return kind == RT_MEMORY_HOST || kind == RT_MEMORY_MANAGED || kind == RT_MEMORY_VARIABLE ? BLOCK_HOST : BLOCK_DEVICE; }
+enum block_side memory_side(enum rt_memory_kind kind) { return kind == RT_MEMORY_HOST || kind == RT_MEMORY_MANAGED || kind == RT_MEMORY_VARIABLE ? BLOCK_HOST : BLOCK_DEVICE; }
 
 static enum status charge(struct allocation *a, struct error *err)
 {
@@ -119,14 +119,14 @@ enum status allocation_make(struct allocation **out, const struct allocation_req
     a->opens = q->imported;
     enum status st = charge(a, err);
     if (st == ST_OK) {
-        a->block = q->block ? q->block : block_get(a->bytes, side_of(a->kind), &a->block_bytes);
+        a->block = q->block ? q->block : block_get(a->bytes, memory_side(a->kind), &a->block_bytes);
         if (q->block)
             a->block_bytes = q->block_bytes;
         a->base = q->base ? q->base : a->block;
         st = a->base ? range_add(a, q->what, err) : error_set(err, ST_OUT_OF_MEMORY, "device addresses are exhausted");
         if (st != ST_OK) {
             if (a->block && !q->block)         /* else it is still the caller's */
-                block_put(a->block, side_of(a->kind), a->block_bytes);
+                block_put(a->block, memory_side(a->kind), a->block_bytes);
             uncharge(a);
         }
     }
@@ -146,7 +146,7 @@ static void drop_locked(struct allocation *a)
         graph_memory_lost(a->graph);
     emu_space_remove(the.space, a->base, NULL);
     if (a->block)
-        block_put(a->block, side_of(a->kind), a->block_bytes);
+        block_put(a->block, memory_side(a->kind), a->block_bytes);
     uncharge(a);
     unlink_record(a);
     free(a);

@@ -228,9 +228,16 @@ void code_unref(struct code *c)
 
 /* ---- modules ---- */
 
-static enum status place(void *user, const struct ptx_var *v, uint64_t *address, struct error *err)
+struct variable_key module_variable_key(const struct ptx_module *m, const struct ptx_var *v)
 {
-    struct rt_module *m = user;
+    for (uint32_t f = 0; f < m->n_functions; f++)
+        if (m->functions[f].vars && v >= m->functions[f].vars && v < m->functions[f].vars + m->functions[f].n_vars)
+            return (struct variable_key){f, (uint32_t)(v - m->functions[f].vars)};
+    return (struct variable_key){UINT32_MAX, (uint32_t)(v - m->vars)};
+}
+
+static enum status place_new(struct rt_module *m, const struct ptx_var *v, uint64_t *address, struct error *err)
+{
     if (v->managed && m->library)
         return library_place(m->library, m->context, v, address, err);
     char what[64];
@@ -249,6 +256,27 @@ static enum status place(void *user, const struct ptx_var *v, uint64_t *address,
     return ST_OK;
 }
 
+/* Where it was when the module was saved. */
+static enum status place_again(const struct rt_module *m, const struct ptx_var *v, uint64_t *address, struct error *err)
+{
+    struct variable_key k = module_variable_key(m->code->ptx, v);
+    for (size_t i = 0; i < m->again.n; i++)
+        if (m->again.at[i].key.function == k.function && m->again.at[i].key.index == k.index) {
+            *address = m->again.at[i].address;
+            return ST_OK;
+        }
+    return error_set(err, ST_NOT_FOUND, "variable %s of %s is not in the checkpoint", v->name, m->code->name);
+}
+
+static enum status place(void *user, const struct ptx_var *v, uint64_t *address, struct error *err)
+{
+    struct rt_module *m = user;
+    enum status st = m->again.n ? place_again(m, v, address, err) : place_new(m, v, address, err);
+    if (st == ST_OK)
+        (void)vec_push(&m->placed, ((struct placed){v, *address}));    /* without memory for it, the kernel cannot be resumed alone: the restore says so */
+    return st;
+}
+
 static void module_free(struct rt_module *m)
 {
     if (debug_on())
@@ -262,11 +290,18 @@ static void module_free(struct rt_module *m)
     for (size_t i = 0; i < m->variables.n; i++)
         allocation_drop(m->variables.at[i]);
     vec_free(&m->variables);
+    vec_free(&m->placed);
+    vec_free(&m->again);
     code_unref(m->code);
     object_free(m);
 }
 
 enum status module_make(struct rt_module **out, struct rt_context *c, struct code *code, struct rt_library *l, struct error *err)
+{
+    return module_make_again(out, c, code, l, NULL, 0, err);
+}
+
+enum status module_make_again(struct rt_module **out, struct rt_context *c, struct code *code, struct rt_library *l, const struct placed_again *where, size_t n, struct error *err)
 {
     *out = NULL;
     struct rt_module *m = object_new(RT_MODULE);
@@ -278,15 +313,17 @@ enum status module_make(struct rt_module **out, struct rt_context *c, struct cod
     code->refs++;
     m->n_slots = code->ptx->n_functions;
     m->slots = calloc(m->n_slots + 1, sizeof *m->slots);
-    enum status st = m->slots ? emu_image_create(&m->image, code->ptx, the.space, place, m, err)
+    bool memory = m->slots && (!n || vec_reserve(&m->again, n));
+    for (size_t i = 0; i < n && memory; i++)
+        m->again.at[m->again.n++] = where[i];
+    enum status st = memory ? emu_image_create(&m->image, code->ptx, the.space, place, m, err)
                               : error_set(err, ST_OUT_OF_MEMORY, "no host memory for a module");
     if (st != ST_OK) {
         m->image = NULL;
         module_free(m);
         return st;
     }
-    if (sim_on())
-        emu_image_late(m->image);
+    emu_image_late(m->image);                  /* also where nothing is late: a checkpoint may go on on a simulated GPU, where registers must have the same rows */
     if (debug_on())
         emu_image_tune(m->image, true, true);
     m->next = c->modules;

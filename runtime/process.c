@@ -7,6 +7,7 @@
 
 #include "runtime/base/hello.h"
 #include "runtime/checkpoint/host.h"
+#include "runtime/checkpoint/plan.h"
 #include "runtime/graph_internal.h"
 #include "runtime/debug/debug.h"
 #include "runtime/internal.h"
@@ -151,7 +152,8 @@ static enum status start(struct error *err)
         if (st != ST_OK)
             return error_set(err, st, "no host memory for device %d", i);
     }
-    return host_start(err);
+    st = checkpoint_start(err);
+    return st == ST_OK ? host_start(err) : st;
 }
 
 enum status rt_start(struct error *err)

@@ -52,3 +52,10 @@ void hello_failed(void)
     if (hello)
         atomic_fetch_add(&hello->failed, 1);
 }
+
+void hello_stopped(void)
+{
+    struct hello_page *hello = atomic_load(&page);
+    if (hello)
+        atomic_fetch_add(&hello->stopped, 1);
+}

@@ -17,11 +17,13 @@ struct hello_page {
     atomic_uint cuda_calls;    /* of them, how many called CUDA */
     atomic_int owner;          /* the process that is recorded or resumed; 0: none yet */
     atomic_uint failed;        /* a resume went wrong: the launcher ends with its own status */
+    atomic_uint stopped;       /* a process was ended at its checkpoint, as it was asked: the launcher ends with 0 */
 };
 
 /* Library side. To be called at the first CUDA call of the process; cheap when repeated; any thread. */
 void hello_cuda_called(void);
 bool hello_claim(void);        /* the calling process is the first of the run to ask; true without a launcher */
 void hello_failed(void);
+void hello_stopped(void);
 
 #endif

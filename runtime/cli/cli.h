@@ -36,6 +36,7 @@ extern const struct verb cli_verbs[];              /* ends with a NULL name */
 
 /* argv[0] is the first word behind the verb and its options. They return the exit status. */
 int verb_sim(struct cli *c, int argc, char **argv);
+int verb_checkpoint(struct cli *c, int argc, char **argv);
 int verb_run(struct cli *c, int argc, char **argv);
 int verb_resume(struct cli *c, int argc, char **argv);
 int verb_info(struct cli *c, int argc, char **argv);
@@ -53,6 +54,11 @@ int run_prepare(struct cli *c, const char *program, struct target *t, char path[
 struct hello_page *run_offer_hello(void);          /* NULL where it cannot be had; then nothing is claimed at the end */
 int run_exec_failed(const char *program, const struct target *t, int exec_errno);
 void run_explain(const struct cli *c, const struct target *t, const struct hello_page *hello, int wait_status);
+
+bool run_export_settings(const struct cli *c);      /* into the environment, where the library finds them; false: no memory */
+/* checkpoint.c. The kernels of a checkpoint without their program; and what `heddle info` says of one: -1: it is no checkpoint. */
+int resume_alone(struct cli *c, const char *file);
+int info_checkpoint(const char *path);
 
 /* Messages on stderr, in colour on a terminal unless NO_COLOR is set. */
 void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

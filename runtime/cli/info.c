@@ -377,6 +377,9 @@ int verb_info(struct cli *c, int argc, char **argv)
         say_error("heddle info takes one program");
         return EXIT_OWN_FAILURE;
     }
+    int checkpoint = info_checkpoint(argv[0]);
+    if (checkpoint >= 0)
+        return checkpoint;
     if (!target_find(argv[0], path))
         snprintf(path, sizeof path, "%s", argv[0]);
     if (target_read(&t, path, &err) != ST_OK) {

@@ -77,6 +77,8 @@ int verb_resume(struct cli *c, int argc, char **argv)
     }
     if (!cli_options(c, argc, argv, &at, &ended))
         return EXIT_OWN_FAILURE;
+    if (c->knobs.values.kernel_only)
+        return resume_alone(c, argv[0]);
     if (at >= argc) {
         say_error("which program? It is run again from its start, without the kernels before the checkpoint");
         say_hint("heddle resume %s -- ./app args", argv[0]);

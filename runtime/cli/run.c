@@ -90,7 +90,7 @@ static bool needs_shims(const struct target *t)
     return t->opens_libcuda_so || (ask && loader_misses_cudart(t));
 }
 
-static bool set_settings(const struct cli *c)
+bool run_export_settings(const struct cli *c)
 {
     size_t n = settings_pack(&c->knobs.settings, NULL, 0) + 1;
     char *text = malloc(n);
@@ -204,7 +204,7 @@ static bool prepare(struct cli *c, const struct target *t)
     snprintf(nvml, sizeof nvml, "%s/nvml", c->shims);
     if (!env_prepend("LD_LIBRARY_PATH", nvml))
         return false;
-    return set_preload(c, t) && set_settings(c);
+    return set_preload(c, t) && run_export_settings(c);
 }
 
 int run_prepare(struct cli *c, const char *program, struct target *t, char path[PATH_MAX])
@@ -239,7 +239,7 @@ int verb_run(struct cli *c, int argc, char **argv)
     if (refused)
         return refused;
     struct hello_page *hello = run_offer_hello();
-    if (*c->knobs.values.resume)
+    if (*c->knobs.values.resume || *c->knobs.values.checkpoint || *c->knobs.values.checkpoint_every)
         keep_addresses();
     fflush(NULL);
     if (!child_run(path, argv, &end)) {
@@ -252,6 +252,8 @@ int verb_run(struct cli *c, int argc, char **argv)
     target_close(&t);
     if (hello && atomic_load(&hello->failed))  /* a resume; the library has said why */
         return EXIT_OWN_FAILURE;
+    if (hello && atomic_load(&hello->stopped))
+        return 0;                              /* ended at its checkpoint, as it was asked */
     return child_pass_on(end.wait_status);
 }
 

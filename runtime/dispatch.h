@@ -1,0 +1,61 @@
+/* A running grid, as the dispatcher and checkpoints see it. Simulation thread only, but for the atomic fields. */
+#ifndef HEDDLE_RUNTIME_DISPATCH_H
+#define HEDDLE_RUNTIME_DISPATCH_H
+#include "runtime/internal.h"
+
+enum { LINE_PAIR = 128 };                      /* bytes that hosts fetch together */
+
+/* A cluster is started, run and counted as one CTA. cta NULL: taken from the counter, but not started yet. */
+struct resident { struct emu_cta *cta; uint64_t index; int64_t quantum; };
+
+struct grid_run {
+    struct grid_run *next_free;
+    struct rt_context *context;
+    struct rt_function *function;
+    struct emu_grid *grid;
+    uint64_t n_ctas;
+    uint64_t end;                              /* CTAs from here on are not handed out now: n_ctas, or fewer when a checkpoint waits for those before */
+    uint64_t halt_insns, halt_done;            /* the turn ends when so many warp instructions of the grid have run, so many CTAs ended; UINT64_MAX */
+    uint64_t insns_before;                     /* of this grid, less worker 0's count, since the turn began */
+    atomic_uint_fast64_t stop;                 /* the lowest CTA that faulted, or UINT64_MAX */
+    atomic_bool halt;                          /* the turn ends as soon as it can, for a checkpoint; CTAs become residents */
+    char before[LINE_PAIR];                    /* all workers look at what is above, and write what is below once a batch */
+    atomic_uint_fast64_t next, done;           /* CTA numbers handed out; CTAs that ended */
+    atomic_uint_fast64_t thread_insns, warp_insns;
+    char behind[LINE_PAIR];
+    uint32_t residency;
+    uint32_t cluster_ctas;
+    bool ordered, waits;
+    pthread_mutex_t fault_lock;                /* fault, and residents while several workers run */
+    struct emu_fault fault;
+    VEC(struct resident) residents;
+    struct allocation *workspace;              /* cooperative launches */
+    uint64_t workspace_at;                     /* its address; 0: none */
+    uint64_t grid_id, number;                  /* number: of the launch in the process, from 1 */
+    uint64_t started_ns, spent_ns;
+    uint64_t clock_from;                       /* device_clock when it began */
+    struct grid_state *from;                   /* it goes on from a checkpoint; owned, NULL: not */
+    struct sim_launch sim;                     /* on the simulated GPU */
+};
+
+/* What a checkpoint says of a grid that had begun. */
+struct grid_state {
+    uint64_t next, done, thread_insns, warp_insns, clock_from, grid_id, number, workspace_at;
+    uint64_t n_residents;
+    /* The next of them, in order: *index of a block, and whether it had started; then its bytes come from the source. NULL: they make no sense. */
+    struct source *(*resident)(void *user, uint64_t *index, int64_t *quantum, bool *started);
+    void (*free)(void *user);                  /* with the grid */
+    void *user;
+};
+/* As grid_begin, in the middle. Takes *from (malloc), also on failure. */
+enum status grid_begin_from(struct op *op, struct grid_state *from, struct error *err) MUST_CHECK;
+
+/* checkpoint/restore.c: sets the grid, just made, where r->from says that it stood; blocks that had started become residents, unless a simulated GPU will take them. */
+enum status grid_take_up(struct grid_run *r, struct error *err) MUST_CHECK;
+
+struct dispatch_clock { uint64_t device_clock, grid_id, launches; };    /* what grids that begin continue */
+struct dispatch_clock dispatch_clock(void);
+void dispatch_clock_set(struct dispatch_clock c);
+struct emu_worker *dispatch_worker(void);      /* worker 0, which has all residents; NULL: nothing was launched yet */
+
+#endif
