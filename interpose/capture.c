@@ -24,7 +24,7 @@ enum status cu_stream_end_capture(CUstream stream, CUgraph *out)
 {
     struct rt_stream *s;
     enum status st = api_stream(stream, &s);
-    return st != ST_OK ? st : out ? rt_capture_end(s, out) : ST_INVALID_VALUE;
+    return st == ST_OK ? rt_capture_end(s, out) : st;
 }
 
 static enum status info_of(CUstream stream, struct rt_capture_info *info)

@@ -4,6 +4,7 @@
 #include "interpose/api.h"
 
 enum { HANDLE_POSIX_FD = 1 };                   /* CUmemAllocationHandleType */
+enum { COMPRESSION_GENERIC = 1 };
 
 /* ---- stream-ordered allocation ---- */
 
@@ -193,6 +194,8 @@ enum status cu_mem_create(CUmemGenericAllocationHandle *handle, size_t size, con
         st = rt_physical_create(&m, prop->location.id, size);
     if (st == ST_OK && prop->handle_types)
         rt_physical_share(m);
+    if (st == ST_OK && prop->compression == COMPRESSION_GENERIC && rt_device_facts(prop->location.id)->generic_compression)
+        rt_physical_set_compressed(m);
     if (st == ST_OK)
         *handle = (uintptr_t)m;
     return st;
@@ -254,6 +257,6 @@ enum status cu_mem_get_allocation_properties(CUmemAllocationProp *prop, CUmemGen
     if (!prop)
         return ST_INVALID_VALUE;
     *prop = (CUmemAllocationProp){.type = PINNED, .handle_types = rt_physical_is_shared(mapping_of(handle)) ? HANDLE_POSIX_FD : 0,
-                                  .location = {LOCATION_DEVICE, rt_physical_device(mapping_of(handle))}};
+                                  .location = {LOCATION_DEVICE, rt_physical_device(mapping_of(handle))}, .compression = rt_physical_is_compressed(mapping_of(handle))};
     return ST_OK;
 }

@@ -103,7 +103,7 @@ enum rt_capture_status { RT_CAPTURE_NONE, RT_CAPTURE_ACTIVE, RT_CAPTURE_INVALIDA
 struct rt_capture_info { enum rt_capture_status status; uint64_t id; struct rt_graph *graph; struct rt_node *const *deps; size_t n_deps; };
 /* g: where the nodes go, behind deps; NULL: a new graph. ST_STREAM_CAPTURE_UNSUPPORTED: the legacy stream; ST_ILLEGAL_STATE: it is capturing. */
 enum status rt_capture_begin(struct rt_stream *s, enum rt_capture_mode mode, struct rt_graph *g, struct rt_node *const *deps, size_t n);
-enum status rt_capture_end(struct rt_stream *s, struct rt_graph **out);
+enum status rt_capture_end(struct rt_stream *s, struct rt_graph **out);       /* out NULL: nobody wants it */
 /* ST_STREAM_CAPTURE_IMPLICIT: the legacy stream, while a blocking stream of its context captures. deps are good until the stream's next operation. */
 enum status rt_capture_info(struct rt_stream *s, struct rt_capture_info *out);
 /* As rt_event_record and rt_stream_wait_event, but in a capture a node, so that events of other streams can be met when the graph runs. */

@@ -368,7 +368,8 @@ static bool joined(const struct capture *c)
 
 enum status rt_capture_end(struct rt_stream *s, struct rt_graph **out)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
     pthread_mutex_lock(&lock);
     struct stream_capture *m = s->capture;
     struct capture *c = m ? m->capture : NULL;
@@ -389,13 +390,13 @@ enum status rt_capture_end(struct rt_stream *s, struct rt_graph **out)
     } else if (!joined(c)) {
         st = ST_STREAM_CAPTURE_UNJOINED;
     }
-    struct rt_graph *g = over ? c->graph : NULL, *left = over && st != ST_OK && c->own_graph ? c->graph : NULL;
+    struct rt_graph *g = over ? c->graph : NULL, *left = over && (st != ST_OK || !out) && c->own_graph ? c->graph : NULL;
     if (over)
         end(c);
     pthread_mutex_unlock(&lock);
     if (left)
         graph_drop(left);
-    else if (st == ST_OK)
+    else if (st == ST_OK && out)
         *out = g;
     return st;
 }

@@ -19,7 +19,7 @@ struct rt_mapping {                            /* a physical allocation */
     uint64_t bytes;
     int fd;
     unsigned maps, handles;                    /* handles: as often as it must be released */
-    bool shared, imported;                     /* may be exported; another process's, which is charged for it */
+    bool compressed, shared, imported;                     /* may be exported; another process's, which is charged for it */
 };
 _Static_assert(sizeof(struct rt_mapping) <= 128, "object_bytes in process.c");
 
@@ -163,6 +163,8 @@ enum status rt_physical_retain(struct rt_mapping **out, uint64_t address)
     return st;
 }
 
+void rt_physical_set_compressed(struct rt_mapping *m) { m->compressed = true; }
+bool rt_physical_is_compressed(const struct rt_mapping *m) { return m->compressed; }
 void rt_physical_share(struct rt_mapping *m) { m->shared = true; }
 bool rt_physical_is_shared(const struct rt_mapping *m) { return m->shared; }
 

@@ -138,6 +138,8 @@ enum status rt_reserve_free(uint64_t address, uint64_t bytes);
 enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t bytes) MUST_CHECK;
 enum status rt_physical_release(struct rt_mapping *m);  /* memory goes when also unmapped */
 enum status rt_physical_retain(struct rt_mapping **out, uint64_t address);      /* what is mapped there; one more release. ST_INVALID_VALUE: nothing */
+void rt_physical_set_compressed(struct rt_mapping *m);  /* asked for; without effect */
+bool rt_physical_is_compressed(const struct rt_mapping *m);
 void rt_physical_share(struct rt_mapping *m);           /* it may go to other processes: runtime/share.h */
 bool rt_physical_is_shared(const struct rt_mapping *m);
 uint64_t rt_physical_bytes(const struct rt_mapping *m);
