@@ -66,7 +66,7 @@ static bool wants_entry(const struct debug_run *r)
 /* Under big. */
 void run_every(void)
 {
-    bool any = (dbg.plan.kind != PLAN_NONE && dbg.plan.kind != PLAN_CYCLE) || atomic_load(&dbg.interrupt) || dbg.dirty || history_replays();
+    bool any = (dbg.plan.kind != PLAN_NONE && dbg.plan.kind != PLAN_CYCLE) || atomic_load(&dbg.interrupt) || dbg.dirty || past_replays();
     for (const struct debug_run *r = dbg.runs; r && !any; r = r->next)
         any = !r->entered && wants_entry(r);
     atomic_store_explicit(&dbg.hook.every, any, memory_order_relaxed);
@@ -93,7 +93,7 @@ void debug_launch(struct op *op, uint64_t grid_id, struct emu_worker *worker)
         out_u64(&o, "stream", rt_stream_id(op->stream));
         server_event(&o);
         breaks_put(r);
-        history_begin(r);
+        past_begin(r);
         run_every();
     }
     server_leave();
@@ -123,7 +123,7 @@ void debug_finished(struct op *op)
         emu_breaks_clear(op->u.launch.function->kernel);
         for (struct debug_run *x = dbg.runs; x; x = x->next)        /* another launch may run the same code */
             breaks_put(x);
-        history_end(r);
+        past_end(r);
         if (dbg.plan.run == r)
             dbg.plan.kind = PLAN_NONE;
         if (dbg.focus.run == r)
@@ -142,9 +142,9 @@ bool debug_fault(struct emu_cta *cta, const struct emu_fault *f)
     bool counts = true;
     server_take();
     struct debug_run *r = cta ? run_of(cta) : dbg.turn;
-    if (r && history_fault(r)) {
+    if (r && past_fault(r)) {
         counts = false;
-    } else if (r && !r->killed && !dbg.error_off && !server_gone() && !history_restarts() && !r->told) {
+    } else if (r && !r->killed && !dbg.error_off && !server_gone() && !past_restarts() && !r->told) {
         struct emu_cta *block = cta;
         for (uint32_t i = 0; cta && i < emu_cta_ranks(cta) && !sim_on(); i++) {
             uint32_t id[3];
@@ -155,7 +155,7 @@ bool debug_fault(struct emu_cta *cta, const struct emu_fault *f)
         dbg.focus = (struct focus){0};
         r->told = true;
         run_stop_fault(r, block, f);
-        counts = !history_restarts();
+        counts = !past_restarts();
     }
     run_every();
     server_leave();
@@ -206,8 +206,8 @@ void debug_host_wrote(void)
     server_leave();
 }
 
-bool debug_restarting(void) { return history_restarts(); }
-bool debug_silent(void) { return history_replays(); }
+bool debug_restarting(void) { return past_restarts(); }
+bool debug_silent(void) { return past_replays(); }
 
 uint64_t debug_cycle_wanted(void)
 {
@@ -246,8 +246,8 @@ bool debug_restarts(struct op *op)
     bool restarts = false;
     server_take();
     for (struct debug_run *r = dbg.runs; r; r = r->next)
-        if (r->op == op && history_restarts())
-            restarts = history_restore(r);
+        if (r->op == op && past_restarts())
+            restarts = past_restore(r);
     run_every();
     server_leave();
     return restarts;

@@ -334,7 +334,7 @@ static bool number_option(const struct request *q, const char *key, uint64_t mos
     const char *text = request_option(q, key);
     *has = text != NULL;
     *out = 0;
-    if (text && (!wire_number(text, out) || *out > most))
+    if (text && (!request_number(text, out) || *out > most))
         return refuse(err, "%s=%.40s is no such number", key, text);
     return true;
 }
@@ -343,7 +343,7 @@ static bool xyz_option(const struct request *q, const char *key, uint32_t out[3]
 {
     const char *text = request_option(q, key);
     *has = text != NULL;
-    return !text || wire_xyz(text, out) || refuse(err, "%s=%.40s: it takes x, or x,y, or x,y,z", key, text);
+    return !text || request_xyz(text, out) || refuse(err, "%s=%.40s: it takes x, or x,y, or x,y,z", key, text);
 }
 
 static bool take_condition(struct breakpoint *b, const char *text, struct error *err)
@@ -398,7 +398,7 @@ static bool break_add(struct breakpoint *b, struct out *o, struct error *err)
     return true;
 }
 
-bool verb_break(const struct request *q, struct out *o, struct error *err)
+bool serve_break(const struct request *q, struct out *o, struct error *err)
 {
     const char *at = request_option(q, "at") ? request_option(q, "at") : request_word(q, 0);
     struct sites found = {0};
@@ -472,7 +472,7 @@ static struct watch *watch_make(const char *text, const struct request *q, struc
     return out;
 }
 
-bool verb_watch(const struct request *q, struct out *o, struct error *err)
+bool serve_watch(const struct request *q, struct out *o, struct error *err)
 {
     const char *text = request_word(q, 0) ? request_word(q, 0) : request_option(q, "at");
     struct breakpoint *b = calloc(1, sizeof *b);
@@ -494,10 +494,10 @@ static bool each_named(const struct request *q, void (*fn)(struct breakpoint *b)
 {
     uint64_t n;
     for (unsigned i = 0; request_word(q, i); i++)
-        if (!wire_number(request_word(q, i), &n) || n > UINT32_MAX || !break_find((uint32_t)n))
+        if (!request_number(request_word(q, i), &n) || n > UINT32_MAX || !break_find((uint32_t)n))
             return refuse(err, "no breakpoint number %.40s", request_word(q, i));
     for (unsigned i = 0; request_word(q, i); i++)
-        if (wire_number(request_word(q, i), &n) && break_find((uint32_t)n))
+        if (request_number(request_word(q, i), &n) && break_find((uint32_t)n))
             fn(break_find((uint32_t)n));
     if (!request_word(q, 0))
         for (size_t i = dbg.breaks.n; i-- > 0;)
@@ -509,35 +509,35 @@ static bool each_named(const struct request *q, void (*fn)(struct breakpoint *b)
 static void enable(struct breakpoint *b) { b->enabled = true; }
 static void disable(struct breakpoint *b) { b->enabled = false; }
 
-bool verb_delete(const struct request *q, struct out *o, struct error *err) { (void)o; return each_named(q, break_remove, err); }
-bool verb_enable(const struct request *q, struct out *o, struct error *err) { (void)o; return each_named(q, enable, err); }
-bool verb_disable(const struct request *q, struct out *o, struct error *err) { (void)o; return each_named(q, disable, err); }
+bool serve_delete(const struct request *q, struct out *o, struct error *err) { (void)o; return each_named(q, break_remove, err); }
+bool serve_enable(const struct request *q, struct out *o, struct error *err) { (void)o; return each_named(q, enable, err); }
+bool serve_disable(const struct request *q, struct out *o, struct error *err) { (void)o; return each_named(q, disable, err); }
 
 static struct breakpoint *named(const struct request *q, struct error *err)
 {
     uint64_t n;
     const char *text = request_word(q, 0);
-    struct breakpoint *b = text && wire_number(text, &n) && n <= UINT32_MAX ? break_find((uint32_t)n) : NULL;
+    struct breakpoint *b = text && request_number(text, &n) && n <= UINT32_MAX ? break_find((uint32_t)n) : NULL;
     if (!b)
         refuse(err, "no breakpoint number %.40s", text ? text : "was given");
     return b;
 }
 
-bool verb_condition(const struct request *q, struct out *o, struct error *err)
+bool serve_condition(const struct request *q, struct out *o, struct error *err)
 {
     struct breakpoint *b = named(q, err);
     (void)o;
     return b && take_condition(b, request_word(q, 1), err);
 }
 
-bool verb_ignore(const struct request *q, struct out *o, struct error *err)
+bool serve_ignore(const struct request *q, struct out *o, struct error *err)
 {
     struct breakpoint *b = named(q, err);
     uint64_t n;
     (void)o;
     if (!b)
         return false;
-    if (!wire_number(request_word(q, 1), &n))
+    if (!request_number(request_word(q, 1), &n))
         return refuse(err, "ignore NUMBER COUNT");
     b->ignore = n;
     return true;

@@ -68,11 +68,11 @@ enum status value_store(struct value *v, const struct focus *f, struct error *er
             return ST_ILLEGAL_ADDRESS;
         memcpy(p, v->bits, n);
         if (f->run)
-            history_wrote(f->run, f, v->at, v->bits, n);
+            past_wrote(f->run, f, v->at, v->bits, n);
         return ST_OK;
     }
     if (v->home == HOME_REGISTER && focus_frame(f, &frame) && emu_reg_write(&frame, f->lane, (uint32_t)v->at, v->bits)) {
-        history_wrote(f->run, f, v->at, v->bits, 0);
+        past_wrote(f->run, f, v->at, v->bits, 0);
         return ST_OK;
     }
     if (v->home == HOME_PARAM) {
@@ -330,7 +330,7 @@ static enum status at_value(struct value *out, const char *name, const struct fo
         out->at = EMU_LOCAL_WINDOW;
     } else if (strcmp(name, "@param") == 0 && emu_param_bytes(f->cta, &n) && n) {
         out->home = HOME_PARAM;
-    } else if (strncmp(name, "@param", 6) == 0 && wire_number(name + 6, &i) && i < UINT32_MAX) {
+    } else if (strncmp(name, "@param", 6) == 0 && request_number(name + 6, &i) && i < UINT32_MAX) {
         return param_value(out, f, frame, (uint32_t)i, err);
     } else {
         bool known = strcmp(name, "@shared") == 0 || strcmp(name, "@local") == 0 || strcmp(name, "@param") == 0;

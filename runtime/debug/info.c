@@ -438,7 +438,7 @@ bool info_sm(const struct request *q, struct out *o, struct error *err)
     const char *text = request_word(q, 1);
     if (!sim_on())
         return refuse(err, "SMs have a pipeline on the simulated GPU alone (heddle debug --mode=sim)");
-    if (text && !wire_number(text, &sm))
+    if (text && !request_number(text, &sm))
         return refuse(err, "'%.40s' is no SM", text);
     char *state = sim_describe(dbg.focus.run ? dbg.focus.run->op->stream->context->device : &the.devices[0], text ? (uint32_t)sm : dbg.focus.cta ? emu_cta_sm(dbg.focus.cta) : 0);
     if (!state)

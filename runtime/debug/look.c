@@ -6,7 +6,7 @@
 
 #include "runtime/debug/eval.h"
 
-bool verb_where(const struct request *q, struct out *o, struct error *err)
+bool serve_where(const struct request *q, struct out *o, struct error *err)
 {
     (void)q, (void)err;
     if (!dbg.focus.run)
@@ -58,10 +58,10 @@ static bool focus_launch_at(struct focus *f, uint64_t launch, struct error *err)
 
 static bool focus_number(const char *text, uint64_t most, const char *what, uint64_t *n, struct error *err)
 {
-    return (wire_number(text, n) && *n <= most) || refuse(err, "%s=%.40s is no such number", what, text);
+    return (request_number(text, n) && *n <= most) || refuse(err, "%s=%.40s is no such number", what, text);
 }
 
-bool verb_focus(const struct request *q, struct out *o, struct error *err)
+bool serve_focus(const struct request *q, struct out *o, struct error *err)
 {
     struct focus f = dbg.focus;
     struct emu_spot s;
@@ -74,7 +74,7 @@ bool verb_focus(const struct request *q, struct out *o, struct error *err)
         return false;
     if (!f.cta)
         return refuse(err, "no block is resident");
-    if (block && !wire_xyz(block, xyz))
+    if (block && !request_xyz(block, xyz))
         return refuse(err, "block=%.40s: it takes x, or x,y, or x,y,z", block);
     if (block && !focus_block_at(&f, xyz, err))
         return false;
@@ -86,7 +86,7 @@ bool verb_focus(const struct request *q, struct out *o, struct error *err)
         if (focus_default(&at, f.cta, f.warp))
             f.lane = at.lane;
     }
-    if (thread && !wire_xyz(thread, xyz))
+    if (thread && !request_xyz(thread, xyz))
         return refuse(err, "thread=%.40s: it takes x, or x,y, or x,y,z", thread);
     if (thread && !focus_thread_at(&f, xyz, err))
         return false;
@@ -106,10 +106,10 @@ bool verb_focus(const struct request *q, struct out *o, struct error *err)
         f.frame = (uint32_t)n;
     }
     dbg.focus = f;
-    return verb_where(q, o, err);
+    return serve_where(q, o, err);
 }
 
-bool verb_backtrace(const struct request *q, struct out *o, struct error *err)
+bool serve_backtrace(const struct request *q, struct out *o, struct error *err)
 {
     enum { DEPTH = 256 };
     struct emu_frame frames[DEPTH];
@@ -143,7 +143,7 @@ static bool evaluate(struct value *v, const char *text, struct error *err)
     return st == ST_OK;
 }
 
-bool verb_eval(const struct request *q, struct out *o, struct error *err)
+bool serve_eval(const struct request *q, struct out *o, struct error *err)
 {
     struct value v;
     struct textbuf text = {0};
@@ -197,12 +197,12 @@ static bool number_of(const struct request *q, const char *key, uint64_t missing
 {
     const char *text = request_option(q, key);
     *n = missing;
-    return !text || (wire_number(text, n) && *n && *n <= most) || refuse(err, "%s=%.40s: a number from 1 to %llu", key, text, (unsigned long long)most);
+    return !text || (request_number(text, n) && *n && *n <= most) || refuse(err, "%s=%.40s: a number from 1 to %llu", key, text, (unsigned long long)most);
 }
 
 enum { MOST_BYTES = 4096, ROW = 16 };
 
-bool verb_read(const struct request *q, struct out *o, struct error *err)
+bool serve_read(const struct request *q, struct out *o, struct error *err)
 {
     uint64_t n, address;
     char hex[2 * MOST_BYTES + 1];
@@ -220,7 +220,7 @@ bool verb_read(const struct request *q, struct out *o, struct error *err)
     return true;
 }
 
-bool verb_values(const struct request *q, struct out *o, struct error *err)
+bool serve_values(const struct request *q, struct out *o, struct error *err)
 {
     uint64_t count, size, address;
     const char *format = request_option(q, "format");
@@ -249,7 +249,7 @@ bool verb_values(const struct request *q, struct out *o, struct error *err)
 
 static int hex_value(char c) { return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1; }
 
-bool verb_write(const struct request *q, struct out *o, struct error *err)
+bool serve_write(const struct request *q, struct out *o, struct error *err)
 {
     const char *hex = request_option(q, "hex");
     uint64_t address;
@@ -266,7 +266,7 @@ bool verb_write(const struct request *q, struct out *o, struct error *err)
     for (size_t i = 0; i < n / 2; i++)
         p[i] = (char)(hex_value(hex[2 * i]) << 4 | hex_value(hex[2 * i + 1]));
     if (dbg.focus.run)
-        history_wrote(dbg.focus.run, &dbg.focus, address, p, n / 2);
+        past_wrote(dbg.focus.run, &dbg.focus, address, p, n / 2);
     return true;
 }
 
@@ -306,7 +306,7 @@ static const struct breakpoint *break_at(const struct site *s)
     return NULL;
 }
 
-bool verb_disassemble(const struct request *q, struct out *o, struct error *err)
+bool serve_disassemble(const struct request *q, struct out *o, struct error *err)
 {
     struct site at;
     struct emu_frame frame;
@@ -330,7 +330,7 @@ bool verb_disassemble(const struct request *q, struct out *o, struct error *err)
     return true;
 }
 
-bool verb_ptx(const struct request *q, struct out *o, struct error *err)
+bool serve_ptx(const struct request *q, struct out *o, struct error *err)
 {
     struct site at;
     uint64_t from, count, line = 1;
@@ -360,7 +360,7 @@ bool verb_ptx(const struct request *q, struct out *o, struct error *err)
     return true;
 }
 
-bool verb_sources(const struct request *q, struct out *o, struct error *err)
+bool serve_sources(const struct request *q, struct out *o, struct error *err)
 {
     (void)q, (void)err;
     for (size_t k = 0; k < dbg.n_modules; k++) {
@@ -373,7 +373,7 @@ bool verb_sources(const struct request *q, struct out *o, struct error *err)
     return true;
 }
 
-bool verb_lines(const struct request *q, struct out *o, struct error *err)
+bool serve_lines(const struct request *q, struct out *o, struct error *err)
 {
     const char *wanted = request_option(q, "file") ? request_option(q, "file") : request_word(q, 0);
     (void)err;
@@ -415,7 +415,7 @@ static void offer(struct out *o, const char *prefix, const char *word, size_t n,
     out_str(o, "kind", kind);
 }
 
-bool verb_complete(const struct request *q, struct out *o, struct error *err)
+bool serve_complete(const struct request *q, struct out *o, struct error *err)
 {
     const char *prefix = request_word(q, 0) ? request_word(q, 0) : "";
     struct emu_frame frame;

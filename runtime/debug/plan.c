@@ -106,7 +106,7 @@ static bool count_word(const struct request *q, unsigned i, uint64_t *count, str
 {
     const char *text = request_word(q, i);
     *count = 1;
-    if (text && (!wire_number(text, count) || !*count))
+    if (text && (!request_number(text, count) || !*count))
         return refuse(err, "'%.40s' is no count", text);
     return true;
 }
@@ -117,7 +117,7 @@ static bool plan_counted(const struct request *q, enum plan_kind kind, struct er
     return count_word(q, 0, &n, err) && plan_make(kind, n, err);
 }
 
-bool verb_continue(const struct request *q, struct out *o, struct error *err)
+bool serve_continue(const struct request *q, struct out *o, struct error *err)
 {
     (void)q, (void)o, (void)err;
     dbg.plan.kind = PLAN_NONE;
@@ -125,7 +125,7 @@ bool verb_continue(const struct request *q, struct out *o, struct error *err)
     return true;
 }
 
-bool verb_stepi(const struct request *q, struct out *o, struct error *err)
+bool serve_stepi(const struct request *q, struct out *o, struct error *err)
 {
     const char *first = request_word(q, 0);
     uint64_t n;
@@ -138,11 +138,11 @@ bool verb_stepi(const struct request *q, struct out *o, struct error *err)
     return count_word(q, first != NULL, &n, err) && plan_make(PLAN_ROUND, n, err);
 }
 
-bool verb_nexti(const struct request *q, struct out *o, struct error *err) { (void)o; return plan_counted(q, PLAN_NEXT_INSN, err); }
-bool verb_step(const struct request *q, struct out *o, struct error *err) { (void)o; return plan_counted(q, PLAN_STEP, err); }
-bool verb_next(const struct request *q, struct out *o, struct error *err) { (void)o; return plan_counted(q, PLAN_NEXT, err); }
+bool serve_nexti(const struct request *q, struct out *o, struct error *err) { (void)o; return plan_counted(q, PLAN_NEXT_INSN, err); }
+bool serve_step(const struct request *q, struct out *o, struct error *err) { (void)o; return plan_counted(q, PLAN_STEP, err); }
+bool serve_next(const struct request *q, struct out *o, struct error *err) { (void)o; return plan_counted(q, PLAN_NEXT, err); }
 
-bool verb_finish(const struct request *q, struct out *o, struct error *err)
+bool serve_finish(const struct request *q, struct out *o, struct error *err)
 {
     struct emu_spot s;
     (void)q, (void)o;
@@ -151,7 +151,7 @@ bool verb_finish(const struct request *q, struct out *o, struct error *err)
     return plan_make(PLAN_FINISH, 1, err);
 }
 
-bool verb_advance(const struct request *q, struct out *o, struct error *err)
+bool serve_advance(const struct request *q, struct out *o, struct error *err)
 {
     struct sites found = {0};
     enum break_what what;
@@ -169,12 +169,12 @@ bool verb_advance(const struct request *q, struct out *o, struct error *err)
     return plan_make(PLAN_ADVANCE, 1, err);
 }
 
-bool verb_until(const struct request *q, struct out *o, struct error *err)
+bool serve_until(const struct request *q, struct out *o, struct error *err)
 {
-    return request_word(q, 0) || request_option(q, "at") ? verb_advance(q, o, err) : plan_make(PLAN_UNTIL, 1, err);
+    return request_word(q, 0) || request_option(q, "at") ? serve_advance(q, o, err) : plan_make(PLAN_UNTIL, 1, err);
 }
 
-bool verb_cycle(const struct request *q, struct out *o, struct error *err)
+bool serve_cycle(const struct request *q, struct out *o, struct error *err)
 {
     uint64_t n;
     (void)o;
@@ -194,7 +194,7 @@ bool verb_cycle(const struct request *q, struct out *o, struct error *err)
     return true;
 }
 
-bool verb_interrupt(const struct request *q, struct out *o, struct error *err)
+bool serve_interrupt(const struct request *q, struct out *o, struct error *err)
 {
     (void)q, (void)o, (void)err;
     if (!server_stopped()) {
@@ -204,7 +204,7 @@ bool verb_interrupt(const struct request *q, struct out *o, struct error *err)
     return true;
 }
 
-bool verb_kill(const struct request *q, struct out *o, struct error *err)
+bool serve_kill(const struct request *q, struct out *o, struct error *err)
 {
     (void)q, (void)o, (void)err;
     dbg.focus.run->killed = true;

@@ -48,8 +48,8 @@ static struct {
     const char *file; uint32_t line, at_depth, function;       /* where the lane was then */
 } replay;
 
-bool history_replays(void) { return replay.active; }
-bool history_restarts(void) { return replay.restart; }
+bool past_replays(void) { return replay.active; }
+bool past_restarts(void) { return replay.restart; }
 
 /* ---- the beginning ---- */
 
@@ -82,7 +82,7 @@ static void entries_free(struct history *h, size_t from)
         h->log.n = from;
 }
 
-static void history_free(struct history *h)
+static void past_free(struct history *h)
 {
     for (size_t i = 0; i < h->copies.n; i++)
         free(h->copies.at[i].at);
@@ -99,7 +99,7 @@ static uint64_t worker_insns(const struct debug_run *r)
     return n.warp_insns;
 }
 
-void history_begin(struct debug_run *r)
+void past_begin(struct debug_run *r)
 {
     uint64_t bytes = 0;
     struct history *h = r->worker ? calloc(1, sizeof *h) : NULL;
@@ -122,15 +122,15 @@ void history_begin(struct debug_run *r)
     }
 }
 
-void history_end(struct debug_run *r)
+void past_end(struct debug_run *r)
 {
     if (r->history)
-        history_free(r->history);
+        past_free(r->history);
     r->history = NULL;
     replay.active = replay.restart = false;
 }
 
-bool history_restore(struct debug_run *r)
+bool past_restore(struct debug_run *r)
 {
     struct history *h = r->history;
     struct device_heap *heap = &r->op->stream->context->heap;
@@ -171,7 +171,7 @@ static bool same(const struct stamp *a, const struct stamp *b)
     return a->insns == b->insns && a->block == b->block && a->warp == b->warp && a->function == b->function && a->insn == b->insn && a->mask == b->mask;
 }
 
-void history_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
+void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
 {
     if (r->history && !replay.active)
         r->history->here = stamp_of(r, cta, warp);
@@ -185,7 +185,7 @@ static void log_add(struct history *h, const struct entry *e)
     }
 }
 
-void history_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp)
+void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp)
 {
     struct history *h = r->history;
     if (!h || h->why_not || replay.active)
@@ -198,7 +198,7 @@ void history_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp)
     log_add(h, &(struct entry){.kind = ENTRY_STEP, .at = h->here, .block = emu_cta_index(cta), .warp = warp, .n = 1});
 }
 
-void history_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes)
+void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes)
 {
     struct history *h = r->history;
     if (!h || h->why_not || replay.active)
@@ -359,7 +359,7 @@ static bool redo(struct debug_run *r, const struct stamp *at, struct out *event)
     return false;
 }
 
-bool history_hook(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event)
+bool past_hook(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event)
 {
     struct history *h = r->history;
     if (!h)
@@ -382,7 +382,7 @@ bool history_hook(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struc
     return false;
 }
 
-bool history_fault(struct debug_run *r)
+bool past_fault(struct debug_run *r)
 {
     if (!replay.active || !r->history)
         return false;
@@ -401,7 +401,7 @@ static bool back(enum want want, const struct request *q, struct error *err)
     struct emu_spot s;
     struct debug_run *r = dbg.focus.run;
     const char *text = request_word(q, 0);
-    if (text && (!wire_number(text, &n) || !n || n > MOST))
+    if (text && (!request_number(text, &n) || !n || n > MOST))
         return refuse(err, "'%.40s' is no count up to %d", text, MOST);
     if (!r->worker)
         return refuse(err, "backwards goes in functional mode alone, not on the simulated GPU");
@@ -425,12 +425,12 @@ static bool back(enum want want, const struct request *q, struct error *err)
     return true;
 }
 
-bool verb_reverse_stepi(const struct request *q, struct out *o, struct error *err) { (void)o; return back(WANT_INSN, q, err); }
-bool verb_reverse_step(const struct request *q, struct out *o, struct error *err) { (void)o; return back(WANT_LINE, q, err); }
-bool verb_reverse_next(const struct request *q, struct out *o, struct error *err) { (void)o; return back(WANT_NEXT, q, err); }
-bool verb_reverse_continue(const struct request *q, struct out *o, struct error *err) { (void)o; return back(WANT_HIT, q, err); }
+bool serve_reverse_stepi(const struct request *q, struct out *o, struct error *err) { (void)o; return back(WANT_INSN, q, err); }
+bool serve_reverse_step(const struct request *q, struct out *o, struct error *err) { (void)o; return back(WANT_LINE, q, err); }
+bool serve_reverse_next(const struct request *q, struct out *o, struct error *err) { (void)o; return back(WANT_NEXT, q, err); }
+bool serve_reverse_continue(const struct request *q, struct out *o, struct error *err) { (void)o; return back(WANT_HIT, q, err); }
 
-bool verb_checkpoint(const struct request *q, struct out *o, struct error *err)
+bool serve_checkpoint(const struct request *q, struct out *o, struct error *err)
 {
     (void)q, (void)o;
     return refuse(err, "checkpoints are not written from the debugger yet");

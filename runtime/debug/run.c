@@ -132,7 +132,7 @@ static bool round_of_all(struct plan *p, struct emu_cta *cta, struct out *event)
             if (!emu_warp_running(cta, w))
                 continue;
             bool told = step_one(p->run, cta, w, &patience, &how, event);
-            history_step(p->run, cta, w);
+            past_step(p->run, cta, w);
             if (told)
                 return true;
         }
@@ -155,7 +155,7 @@ static bool walk(struct plan *p, struct out *event)
         bool told = step_one(p->run, cta, p->warp, &patience, &how, event);
         if (how == EMU_BLOCKED)
             return false;
-        history_step(p->run, cta, p->warp);
+        past_step(p->run, cta, p->warp);
         if (told)
             return true;
         if (how == EMU_DONE)
@@ -186,7 +186,7 @@ static bool stop_here(struct debug_run *r, struct out *event)
         bool failed = dbg.faulted;             /* the warp comes to the same error when it runs on */
         dbg.faulted = false;
         r->told = r->told || failed;
-        if (history_restarts() || r->killed)
+        if (past_restarts() || r->killed)
             return false;
         if (failed || dbg.plan.kind == PLAN_NONE || dbg.plan.kind == PLAN_CYCLE || !r->worker || !walk(&dbg.plan, event))
             return true;
@@ -249,20 +249,20 @@ static bool looks(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
     struct out event;
     for (bool told = false;;) {
         enum emu_result how;
-        bool replays = history_replays();
-        if (!told && (replays ? history_hook(r, cta, warp, &event) : look(r, cta, warp, &event))) {
+        bool replays = past_replays();
+        if (!told && (replays ? past_hook(r, cta, warp, &event) : look(r, cta, warp, &event))) {
             if (!replays)
-                history_stop(r, cta, warp);
+                past_stop(r, cta, warp);
             if (!stop_here(r, &event))
                 return false;
         }
-        if (history_restarts())
+        if (past_restarts())
             return false;
-        if (r->told || !r->worker || history_replays() || !watch_any() || !emu_warp_running(cta, warp) || !is_memory(r, cta, warp))
+        if (r->told || !r->worker || past_replays() || !watch_any() || !emu_warp_running(cta, warp) || !is_memory(r, cta, warp))
             return true;
         told = step_one(r, cta, warp, &patience, &how, &event);        /* as the schedule would: no step of the debugger's */
         if (told) {
-            history_stop(r, cta, warp);
+            past_stop(r, cta, warp);
             if (!stop_here(r, &event))
                 return false;
         }
@@ -299,7 +299,7 @@ void run_stop_fault(struct debug_run *r, struct emu_cta *cta, const struct emu_f
 {
     struct out o = fault_event(cta, f);
     if (dbg.focus.cta)
-        history_stop(r, dbg.focus.cta, dbg.focus.warp);
+        past_stop(r, dbg.focus.cta, dbg.focus.warp);
     (void)stop_here(r, &o);
 }
 

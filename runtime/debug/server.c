@@ -73,7 +73,7 @@ void server_event(struct out *event) { out_send(event); }
 
 /* ---- answering ---- */
 
-static const struct verb *verb_find(const char *name)
+static const struct verb *serve_find(const char *name)
 {
     for (const struct verb *v = verbs; v->name; v++)
         if (strcmp(v->name, name) == 0)
@@ -92,13 +92,13 @@ static bool may(enum when when, struct error *err)
 
 static bool carry_out(const struct request *q, struct out *o, struct error *err)
 {
-    const struct verb *v = verb_find(q->verb);
+    const struct verb *v = serve_find(q->verb);
     if (!v)
         return refuse(err, "unknown request '%.60s'", q->verb);
     return may(v->when, err) && v->fn(q, o, err);
 }
 
-bool verb_info(const struct request *q, struct out *o, struct error *err)
+bool serve_info(const struct request *q, struct out *o, struct error *err)
 {
     static const struct verb infos[] = {
 #define INFO(name, fn, when) {name, fn, when},
@@ -213,7 +213,7 @@ void server_stop(struct out *event)
     stopped = false;
 }
 
-bool verb_detach(const struct request *q, struct out *o, struct error *err)
+bool serve_detach(const struct request *q, struct out *o, struct error *err)
 {
     (void)q, (void)o, (void)err;
     let_go();
@@ -284,7 +284,7 @@ static bool claim(void)
     socklen_t n = sizeof type;
     if (!name)
         return false;
-    bool good = wire_number(name, &number) && number < 1 << 20 && getsockopt((int)number, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_STREAM;
+    bool good = request_number(name, &number) && number < 1 << 20 && getsockopt((int)number, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_STREAM;
     unsetenv("HEDDLE_DEBUG_FD");
     if (!good) {
         log_warn("HEDDLE_DEBUG_FD names no socket: no debugger is attached");

@@ -257,12 +257,12 @@ static enum status find_star(struct sites *out, const char *text, struct error *
     const char *plus = strrchr(text, '+');
     if (isdigit((unsigned char)*text)) {
         struct rt_module *m = dbg.focus.run ? dbg.focus.run->module : dbg.n_modules ? dbg.modules[0] : NULL;
-        uint32_t function = wire_number(text, &v) ? (uint32_t)(v >> 32) : UINT32_MAX, insn = (uint32_t)v;
+        uint32_t function = request_number(text, &v) ? (uint32_t)(v >> 32) : UINT32_MAX, insn = (uint32_t)v;
         if (!m || function >= m->code->ptx->n_functions || !has_code(m, function) || insn >= m->code->ptx->functions[function].n_insns)
             return error_set(err, ST_INVALID_VALUE, "%s is no code address", text);
         return add(out, m, function, insn) ? ST_OK : error_set(err, ST_OUT_OF_MEMORY, "no host memory");
     }
-    if (plus && (!wire_number(plus + 1, &v) || v > UINT32_MAX))
+    if (plus && (!request_number(plus + 1, &v) || v > UINT32_MAX))
         return error_set(err, ST_INVALID_VALUE, "'%s' is no instruction number", plus + 1);
     snprintf(name, sizeof name, "%.*s", plus ? (int)(plus - text) : (int)strlen(text), text);
     return find_function(out, name, (uint32_t)v, err);
@@ -271,7 +271,7 @@ static enum status find_star(struct sites *out, const char *text, struct error *
 static bool number_behind(const char *text, const char *prefix, uint64_t *n)
 {
     size_t k = strlen(prefix);
-    return strncmp(text, prefix, k) == 0 && wire_number(text + k, n);
+    return strncmp(text, prefix, k) == 0 && request_number(text + k, n);
 }
 
 static bool is_number(const char *s)
@@ -288,7 +288,7 @@ static enum status find_source(struct sites *out, const char *text, const char *
     char file[1024];
     uint64_t line;
     struct emu_spot s;
-    if (!wire_number(colon ? colon + 1 : text, &line) || line > UINT32_MAX)
+    if (!request_number(colon ? colon + 1 : text, &line) || line > UINT32_MAX)
         return error_set(err, ST_INVALID_VALUE, "'%s' is no line number", colon ? colon + 1 : text);
     snprintf(file, sizeof file, "%.*s", colon ? (int)(colon - text) : 0, text);
     if (!colon && focus_spot(&dbg.focus, &s)) {
@@ -320,7 +320,7 @@ enum status location_find(struct sites *out, const char *text, enum break_what *
     *what = BREAK_PTX;
     if (number_behind(text, "ptx:", &line) && line <= UINT32_MAX)
         return find_ptx(out, NULL, (uint32_t)line, err);
-    if (at && wire_number(at + 5, &line) && line <= UINT32_MAX) {
+    if (at && request_number(at + 5, &line) && line <= UINT32_MAX) {
         char name[1024];
         snprintf(name, sizeof name, "%.*s", (int)(at - text), text);
         return find_ptx(out, name, (uint32_t)line, err);

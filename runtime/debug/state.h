@@ -144,18 +144,18 @@ void break_say_hit(struct out *o, const struct breakpoint *b, const struct error
 void break_told(struct breakpoint *b);                  /* after it stopped: temporary ones go */
 
 /* ---- reverse.c: what happened in a kernel, so that it can be had again ---- */
-void history_begin(struct debug_run *r);
-void history_end(struct debug_run *r);
-void history_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp);    /* the warp's hook stops here */
-void history_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp);      /* the debugger stepped a warp */
+void past_begin(struct debug_run *r);
+void past_end(struct debug_run *r);
+void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp);    /* the warp's hook stops here */
+void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp);      /* the debugger stepped a warp */
 /* The debugger set bytes at an address (as f sees it), or with bytes 0 a register: its number and 16 bytes. */
-void history_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes);
-bool history_replays(void);
-bool history_restarts(void);                            /* the grid is to be given up and to begin anew */
+void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes);
+bool past_replays(void);
+bool past_restarts(void);                            /* the grid is to be given up and to begin anew */
 /* Called first by the hook during a replay. True: the replay is over here, and *event says what to tell. */
-bool history_hook(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event);
-bool history_fault(struct debug_run *r);                /* true: during a replay, which begins anew */
-bool history_restore(struct debug_run *r);              /* before the grid begins anew */
+bool past_hook(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event);
+bool past_fault(struct debug_run *r);                /* true: during a replay, which begins anew */
+bool past_restore(struct debug_run *r);              /* before the grid begins anew */
 
 /* ---- run.c ---- */
 struct debug_run *run_of(const struct emu_cta *cta);
@@ -174,8 +174,8 @@ bool plan_is_of(const struct plan *p, const struct debug_run *r, const struct em
 
 /* ---- verbs ---- */
 enum when { WHEN_ANY, WHEN_STOPPED, WHEN_KERNEL };
-typedef bool (*verb_fn)(const struct request *q, struct out *o, struct error *err);
-struct verb { const char *name; verb_fn fn; enum when when; };
+typedef bool (*serve_fn)(const struct request *q, struct out *o, struct error *err);
+struct verb { const char *name; serve_fn fn; enum when when; };
 extern const struct verb verbs[];
 #define VERB(name, fn, when) bool fn(const struct request *q, struct out *o, struct error *err);
 #include "runtime/debug/verbs.def"

@@ -126,7 +126,7 @@ const char *request_word(const struct request *q, unsigned i)
     return NULL;
 }
 
-bool wire_number(const char *text, uint64_t *out)
+bool request_number(const char *text, uint64_t *out)
 {
     char *end;
     errno = 0;
@@ -136,7 +136,7 @@ bool wire_number(const char *text, uint64_t *out)
     return !errno && !*end;
 }
 
-bool wire_xyz(const char *text, uint32_t out[3])
+bool request_xyz(const char *text, uint32_t out[3])
 {
     out[0] = out[1] = out[2] = 0;
     const char *at = text;

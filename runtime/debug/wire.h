@@ -20,8 +20,8 @@ bool request_parse(struct request *out, char *line, const char **why);
 const char *request_option(const struct request *q, const char *key);          /* NULL: not given */
 const char *request_word(const struct request *q, unsigned i);                 /* the i-th plain word; NULL: there are fewer */
 /* Numbers in C's notation. False: it is none, or too large. */
-bool wire_number(const char *text, uint64_t *out);
-bool wire_xyz(const char *text, uint32_t out[3]);       /* "1", "1,2", "1,2,3", parentheses allowed */
+bool request_number(const char *text, uint64_t *out);
+bool request_xyz(const char *text, uint32_t out[3]);       /* "1", "1,2", "1,2,3", parentheses allowed */
 
 /* One answer or event: lines that begin with the same tag. */
 struct out { struct textbuf text; char tag[24]; bool open; };
