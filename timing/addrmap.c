@@ -51,11 +51,11 @@ enum status addrmap_create(struct addrmap *m, const struct timing_address_map *b
     if (!channels || !is_power_of_2(slices_per_channel))
         return error_set(err, ST_INVALID_VALUE, "%u memory channels with %u sub-partitions each: at least one channel, and a power of two of sub-partitions, are needed", channels,
                          slices_per_channel);
-    m->gap = !is_power_of_2(channels);
+    m->gap = !is_power_of_2(channels) || indexing == PARTITION_ROTATE;
     m->channel_bits = m->gap ? 0 : log2_ceil(channels);
     m->sub_bits = log2_ceil(slices_per_channel);
     if (m->channel_at < 0 && m->gap)
-        return error_set(err, ST_INVALID_VALUE, "the address mapping has D letters, which need a power of two of channels: there are %u; use dramid@N", channels);
+        return error_set(err, ST_INVALID_VALUE, "the address mapping has D letters, which need a power of two of channels and another hash than rotate: there are %u; use dramid@N", channels);
     if (m->channel_at >= 0 && !m->gap) {
         m->channel = ((1ull << m->channel_bits) - 1) << m->channel_at;
         m->bank = spread(m->bank, m->channel_at, m->channel_bits);
@@ -102,6 +102,25 @@ static uint32_t scramble(uint64_t block, uint32_t n)
     return (uint32_t)(block % n);
 }
 
+/* Block `address` of a round of one block for each slice. */
+static uint32_t rotated(const struct addrmap *m, uint64_t address, uint64_t *round)
+{
+    uint32_t n = m->channels * m->slices_per_channel;
+    uint64_t block = address >> m->channel_at;
+    *round = block / n;
+    return (uint32_t)((block % n + scramble(*round, n)) % n);
+}
+
+/* A channel's slices have their blocks of a round one after the other. */
+static struct dram_place place_rotated(const struct addrmap *m, uint64_t address)
+{
+    uint64_t round, low = address & ((1ull << m->channel_at) - 1);
+    uint32_t slice = rotated(m, address, &round), sub = slice % m->slices_per_channel;
+    uint64_t rest = (round * m->slices_per_channel + sub) << m->channel_at | low;
+    return (struct dram_place){.channel = slice / m->slices_per_channel, .slice = slice, .bank = (uint32_t)gather(rest, &m->bank_runs), .row = (uint32_t)gather(rest, &m->row_runs),
+                               .column = (uint32_t)(gather(rest, &m->column_runs) << __builtin_popcountll(m->burst) | gather(rest, &m->burst_runs))};
+}
+
 /* Slice number by the configured hash. sub: as the bank bits say. */
 static uint32_t slice_of(const struct addrmap *m, uint64_t address, uint64_t rest, uint32_t channel, uint32_t sub)
 {
@@ -119,6 +138,8 @@ static uint32_t slice_of(const struct addrmap *m, uint64_t address, uint64_t res
         return ipoly_apply(&m->ipoly, (uint64_t)plain | upper << m->ipoly.k) % n;
     case PARTITION_RANDOM:
         return scramble(address >> 8, n);
+    case PARTITION_ROTATE:                     /* place_rotated */
+        break;
     }
     return plain;
 }
@@ -127,6 +148,8 @@ struct dram_place addrmap_place(const struct addrmap *m, uint64_t address)
 {
     struct dram_place p = {0};
     uint64_t rest = address;
+    if (m->indexing == PARTITION_ROTATE)
+        return place_rotated(m, address);
     if (m->gap)
         rest = rest_of(m, address, &p.channel);
     else
@@ -142,6 +165,8 @@ struct dram_place addrmap_place(const struct addrmap *m, uint64_t address)
 uint64_t addrmap_local(const struct addrmap *m, uint64_t address)
 {
     uint32_t channel;
+    if (m->indexing == PARTITION_ROTATE)
+        return (address >> m->channel_at) / ((uint64_t)m->channels * m->slices_per_channel) << m->channel_at | (address & ((1ull << m->channel_at) - 1));
     uint64_t rest = m->gap ? rest_of(m, address, &channel) : address;
     return gather(rest, &m->squeeze_runs);
 }

@@ -10,7 +10,8 @@
 #include "timing/hash.h"
 
 /* -gpgpu_memory_partition_indexing; the numbers are the configuration language's. */
-enum partition_indexing { PARTITION_CONSECUTIVE = 0, PARTITION_XOR = 1, PARTITION_IPOLY = 2, PARTITION_NONE = 3, PARTITION_RANDOM = 4, PARTITION_IPOLY_MODULO = 6 };
+enum partition_indexing { PARTITION_CONSECUTIVE = 0, PARTITION_XOR = 1, PARTITION_IPOLY = 2, PARTITION_NONE = 3, PARTITION_RANDOM = 4, PARTITION_IPOLY_MODULO = 6,
+                          PARTITION_ROTATE = 7 /* ours: rounds of one block for each slice, each turned by a hash of its number: even, whatever their number */ };
 
 struct dram_place { uint32_t channel, slice /* global: channel * slices per channel + sub */, bank; uint32_t row, column; };
 
@@ -19,7 +20,7 @@ struct addrmap {
     uint32_t channels, slices_per_channel;
     enum partition_indexing indexing;
     int channel_at;                            /* N of dramid@N; -1: by D letters */
-    bool gap;                                  /* channels is no power of two */
+    bool gap;                                  /* channel and slice are no bits of the address: their number is no power of two, or ROTATE */
     unsigned channel_bits, sub_bits;
     uint64_t bank, row, column, burst, channel; /* bit masks of the (rest of the) address */
     uint64_t squeeze;                          /* bits that say neither channel nor slice */

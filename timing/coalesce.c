@@ -96,23 +96,25 @@ uint32_t coalesce_atomic(const struct coalescer *c, const struct lanes *in, bool
 
 /* ---- banks ---- */
 
-enum { BANKS = 32 };
+enum { MOST_BANKS = 128, L1_BANKS = 32 };
+
+static uint32_t bank_of(uint64_t word, uint32_t banks) { return (uint32_t)(banks & (banks - 1) ? word % banks : word & (banks - 1)); }
 
 /* The most distinct words in a bank among lanes first..first+count-1. */
-static uint32_t phase_cycles(const struct lanes *in, uint32_t first, uint32_t count)
+static uint32_t phase_cycles(const struct lanes *in, uint32_t banks, uint32_t first, uint32_t count)
 {
     uint32_t n_words = in->bytes <= 4 ? 1 : in->bytes / 4, most = 0;
-    uint64_t words[BANKS][WARP_LANES];
-    uint8_t n[BANKS] = {0};
+    uint64_t words[MOST_BANKS][WARP_LANES];
+    uint8_t n[MOST_BANKS] = {0};
     for (uint32_t lane = first; lane < first + count; lane++) {
         if (!(in->mask >> lane & 1))
             continue;
         for (uint32_t k = 0; k < n_words; k++) {
             uint64_t word = in->address[lane] / 4 + k;
-            uint32_t bank = (uint32_t)word % BANKS, i = 0;
+            uint32_t bank = bank_of(word, banks), i = 0;
             while (i < n[bank] && words[bank][i] != word)
                 i++;
-            if (i == n[bank]) {
+            if (i == n[bank] && i < WARP_LANES) {
                 words[bank][n[bank]++] = word;
                 most = n[bank] > most ? n[bank] : most;
             }
@@ -136,24 +138,25 @@ static bool conflict_free(const struct lanes *in)
 }
 
 /* Every lane has its turn, also where several have one word. */
-uint32_t atomic_bank_cycles(const struct lanes *in)
+uint32_t atomic_bank_cycles(const struct lanes *in, uint32_t banks)
 {
-    uint32_t n[BANKS] = {0}, most = 0;
+    uint32_t n[MOST_BANKS] = {0}, most = 0;
     for (unsigned lane = 0; lane < WARP_LANES; lane++)
         if (in->mask >> lane & 1) {
-            uint32_t k = ++n[in->address[lane] / 4 % BANKS];
+            uint32_t k = ++n[bank_of(in->address[lane] / 4, banks)];
             most = k > most ? k : most;
         }
     return in->bytes > 4 ? most * (in->bytes / 4u) : most;
 }
 
-uint32_t bank_cycles(const struct lanes *in)
+uint32_t bank_cycles(const struct lanes *in, uint32_t banks)
 {
-    if (conflict_free(in))
+    if (banks >= WARP_LANES && conflict_free(in))
         return 1;
-    uint32_t per_phase = in->bytes <= 4 ? 32 : in->bytes == 8 ? 16 : 8, sum = 0;
+    uint32_t bytes = in->bytes < 4 ? 4 : in->bytes, per_phase = banks * 4 / bytes, sum = 0;
+    per_phase = per_phase > WARP_LANES ? WARP_LANES : per_phase ? per_phase : 1;
     for (uint32_t first = 0; first < WARP_LANES; first += per_phase)
-        sum += phase_cycles(in, first, per_phase);
+        sum += phase_cycles(in, banks, first, first + per_phase > WARP_LANES ? WARP_LANES - first : per_phase);
     return sum;
 }
 
@@ -189,7 +192,7 @@ uint32_t wavefront_quarter_cycles(const struct lanes *in, uint32_t port_bytes)
             }
         }
     }
-    uint32_t quarters = 4 * bank_cycles(in);
+    uint32_t quarters = 4 * bank_cycles(in, L1_BANKS);
     uint32_t tag = 3 + n > 4 * most ? 3 + n : 4 * most;
     uint32_t port = (4 * active * in->bytes + port_bytes - 1) / port_bytes;
     quarters = tag > quarters ? tag : quarters;

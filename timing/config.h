@@ -27,7 +27,7 @@
 enum timing_model { TIMING_MODEL_ACCELSIM, TIMING_MODEL_MODERN };                       /* gpu.model */
 enum timing_divergence { TIMING_STACK, TIMING_ITS };                                    /* gpu.divergence */
 enum timing_coherence { TIMING_COHERENCE_ACCELSIM, TIMING_COHERENCE_VIPER_NV, TIMING_COHERENCE_RFO };
-enum timing_policy { TIMING_LRR, TIMING_GTO, TIMING_OLDEST, TIMING_RRR, TIMING_TWO_LEVEL, TIMING_LIMITED };    /* issue.policy */
+enum timing_policy { TIMING_LRR, TIMING_GTO, TIMING_OLDEST, TIMING_RRR, TIMING_TWO_LEVEL, TIMING_LIMITED, TIMING_YOUNGEST };    /* issue.policy */
 enum timing_order { TIMING_ORDER_LRR, TIMING_ORDER_RRR, TIMING_ORDER_GTO, TIMING_ORDER_GTLRR, TIMING_ORDER_GTY, TIMING_ORDER_OLDEST,
                     TIMING_ORDER_YOUNGEST };                                            /* issue.inner, issue.outer */
 enum timing_l1_model { TIMING_L1_BANKED, TIMING_L1_WAVEFRONT };                         /* lsu.l1_model */

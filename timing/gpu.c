@@ -444,15 +444,18 @@ static bool any_fault(struct timing_gpu *g)
     return false;
 }
 
-/* Nothing is under way anywhere, nothing will wake by itself, and no kernel waits for its launch latency. */
-static bool stuck(const struct timing_gpu *g)
+/* Nothing is under way anywhere, nothing will wake by itself, and no kernel waits for its launch latency. A warp that could issue and may not, by the policy of its
+ * scheduler, is no sign of life. */
+static bool stuck(struct timing_gpu *g)
 {
     for (const struct kernel *k = g->kernels; k; k = k->next)
         if (k->visible >= g->now)
             return false;
     for (uint32_t i = 0; i < g->n_sms; i++) {
-        const struct sm *s = &g->sms[i];
-        if (s->ready || s->fetch.wanted || s->queue_n || s->inbox.n > s->inbox_at)
+        struct sm *s = &g->sms[i];
+        bool issued = s->ready && s->issued_before != s->stats.machine_instructions;
+        s->issued_before = s->stats.machine_instructions;
+        if (issued || s->fetch.wanted || s->queue_n || s->inbox.n > s->inbox_at)
             return false;
         for (uint32_t w = 0; w < NEVER_SOON / 64; w++)
             if (s->wheel_bits[w])

@@ -98,13 +98,6 @@ static bool peek(struct sm *s, uint32_t slot)
     return true;
 }
 
-static void stalled(struct sm *s, uint32_t slot)
-{
-    struct scheduler *d = &s->schedulers[slot % s->gpu->config.issue.schedulers];
-    if (d->policy->stalled)
-        d->policy->stalled(d, (int)slot, s->warps);
-}
-
 static bool step(struct sm *s, uint32_t slot, struct emu_event *e, struct emu_pending *pending);
 
 void issue_evaluate(struct sm *s, uint32_t slot)
@@ -126,7 +119,6 @@ void issue_evaluate(struct sm *s, uint32_t slot)
             ready = all_ready(w);
         if (ready == NEVER || (op->flags & OP_FENCE && w->stores)) {
             w->wait = op->flags & (OP_FENCE | OP_CALL) ? WAIT_FENCE : WAIT_REGISTER;
-            stalled(s, slot);
             return;
         }
         if (w->n_flight + op->n_dst + op->n_src > IN_FLIGHT) {         /* as many as the scoreboard holds */

@@ -133,7 +133,7 @@ void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pe
     } else if (m->class == MEM_CLASS_TEXTURE) {
         texture_push(s, m, e);
     } else if (m->class == MEM_CLASS_SHARED) {
-        m->cycles = e->atomic ? atomic_bank_cycles(&lanes) : bank_cycles(&lanes);
+        m->cycles = e->atomic ? atomic_bank_cycles(&lanes, c->smem.banks) : bank_cycles(&lanes, c->smem.banks);
         s->stats.shared_bank_conflicts += m->cycles - 1;
     } else if (m->class == MEM_CLASS_GLOBAL || m->class == MEM_CLASS_LOCAL) {
         m->bypass = bypasses(s, e, kind);

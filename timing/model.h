@@ -160,6 +160,7 @@ struct sm {
     uint32_t number;
     uint64_t now;                              /* next cycle to be simulated */
     uint64_t issued_at;                        /* the last cycle with a ready warp */
+    uint64_t issued_before;                    /* machine instructions when it was last looked whether the GPU is stuck */
     bool more_ctas;                            /* some kernel has CTAs left: stop when one would fit */
     bool resume;                               /* `now` was simulated already: go on with the next cycle */
     bool wants_cta;                            /* stopped at `now`: could take a CTA */
@@ -200,10 +201,8 @@ struct scheduler_policy {
     const char *name;
     /* The slot to try first among candidates (not empty, all owned by s); -1: none of them may. */
     int (*pick)(struct scheduler *s, uint64_t candidates, const struct warp_slot *warps);
-    /* The slot waits for something long: memory, a barrier. May be NULL. */
-    void (*stalled)(struct scheduler *s, int slot, const struct warp_slot *warps);
 };
-extern const struct scheduler_policy scheduler_lrr, scheduler_gto, scheduler_oldest, scheduler_two_level, scheduler_limited;
+extern const struct scheduler_policy scheduler_lrr, scheduler_gto, scheduler_oldest, scheduler_two_level, scheduler_limited, scheduler_youngest;
 int scheduler_oldest_of(uint64_t candidates, const struct warp_slot *warps);
 
 /* sm.c */

@@ -10,7 +10,7 @@ static const struct scheduler_policy *policy_of(int policy)
 {
     static const struct scheduler_policy *const policies[] = {
         [TIMING_LRR] = &scheduler_lrr, [TIMING_GTO] = &scheduler_gto, [TIMING_OLDEST] = &scheduler_oldest, [TIMING_RRR] = &scheduler_lrr,
-        [TIMING_TWO_LEVEL] = &scheduler_two_level, [TIMING_LIMITED] = &scheduler_limited};
+        [TIMING_TWO_LEVEL] = &scheduler_two_level, [TIMING_LIMITED] = &scheduler_limited, [TIMING_YOUNGEST] = &scheduler_youngest};
     return policies[policy];
 }
 

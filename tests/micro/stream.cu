@@ -19,12 +19,6 @@ __global__ void triad_kernel(double *a, const double *b, const double *c, const 
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     a[i] = b[i] + c[i] * d[i];
 }
-__global__ void fill_l2(double *a, size_t n)
-{
-    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)
-        a[i] = 1;
-}
-
 typedef void kernel_fn(double *, const double *, const double *, const double *);
 static const struct { const char *name; kernel_fn *fn; int arrays; } kernels[] = {
     {"init", init_kernel, 1}, {"read", read_kernel, 1}, {"scale", scale_kernel, 2}, {"triad", triad_kernel, 4}};
@@ -62,18 +56,21 @@ static double seconds(int k, unsigned blocks, int threads, int shared)
     return ms * 1e-3;
 }
 
+// stream [FIRST LAST [THREADS]]: only these kernels, by number; only blocks of this size.
 int main(int argc, char **argv)
 {
     static const int sizes[] = {32, 96, 192, 320, 512, 768, 1024};
     cudaDeviceProp p = micro_gpu();
-    int from = argc > 1 ? atoi(argv[1]) : 0, to = argc > 2 ? atoi(argv[2]) : 3;
+    int from = argc > 1 ? atoi(argv[1]) : 0, to = argc > 2 ? atoi(argv[2]) : 3, only = argc > 3 ? atoi(argv[3]) : 0;
     room_n = (size_t)1 << 28;
     CHECK(cudaMalloc(&room, room_n * sizeof *room));
     int shared_sm = (int)p.sharedMemPerMultiprocessor;
     for (int k = from; k <= to; k++) {
         CHECK(cudaFuncSetAttribute((const void *)kernels[k].fn, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_sm / 2 - 2048));
-        fill_l2<<<p.multiProcessorCount * 2, 1024>>>(fresh((size_t)p.l2CacheSize / 8), (size_t)p.l2CacheSize / 8);      // stores meet a full L2
+        seconds(k, (unsigned)(p.l2CacheSize / (8 * 1024 * kernels[k].arrays)) + 1, 1024, 0);           // L2 has as many written lines as in the long run
         for (int threads : sizes) {
+            if (only && threads != only)
+                continue;
             int per_sm = 2, shared = shared_sm / 3 + 1024;
             if (shared > shared_sm / 2 - 2048)
                 shared = shared_sm / 2 - 2048;

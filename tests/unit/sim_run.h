@@ -7,10 +7,11 @@
 struct outcome { struct timing_stats s; uint64_t cycles, thread_insns; };
 
 static char text[1 << 16];
-static const char *settings[16][2];
+static const char *settings[64][2];
 static unsigned n_settings;
 static const char *part = "v100";
 static uint32_t cluster;                       /* CTAs of one */
+static bool one_for_one;                       /* PTX instructions are machine instructions: no averages of the lowering */
 
 static void set(const char *name, const char *value)
 {
@@ -53,6 +54,7 @@ static struct timing_gpu *sim_gpu(unsigned host_threads)
     struct error err;
     struct timing_gpu *g;
     ck_assert_msg(timing_gpu_create(&g, config(), host_threads, &err) == ST_OK, "%s", err.text);
+    if (one_for_one) timing_gpu_lowering(g, NULL, NULL);
     return g;
 }
 
@@ -80,6 +82,7 @@ static void sim_setup(void)
     n_settings = 0;
     part = "v100";
     cluster = 1;
+    one_for_one = false;
     run_setup();
 }
 

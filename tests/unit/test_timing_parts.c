@@ -79,7 +79,7 @@ static const struct timing_address_map volta = {.channel_bit = 8, .burst = 0x1f,
 START_TEST(addresses_keep_apart)
 {
     static const struct { uint32_t channels, slices; enum partition_indexing how; } maps[] = {
-        {32, 2, PARTITION_IPOLY}, {32, 2, PARTITION_CONSECUTIVE}, {8, 4, PARTITION_XOR}, {40, 2, PARTITION_IPOLY_MODULO}, {12, 2, PARTITION_CONSECUTIVE}, {24, 2, PARTITION_RANDOM}};
+        {32, 2, PARTITION_IPOLY}, {32, 2, PARTITION_CONSECUTIVE}, {8, 4, PARTITION_XOR}, {40, 2, PARTITION_IPOLY_MODULO}, {12, 2, PARTITION_CONSECUTIVE}, {24, 2, PARTITION_RANDOM}, {40, 2, PARTITION_ROTATE}};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
         struct addrmap m;
         ck_assert_int_eq(addrmap_create(&m, &volta, maps[i].channels, maps[i].slices, maps[i].how, NULL), ST_OK);
@@ -385,15 +385,15 @@ START_TEST(bank_conflicts_are_exact)
     for (uint32_t words = 0; words <= 64; words++) {
         struct lanes l = {at, UINT32_MAX, 4};
         stride(at, 0, 4 * words);
-        ck_assert_uint_eq(bank_cycles(&l), words ? gcd(words, 32) : 1);
+        ck_assert_uint_eq(bank_cycles(&l, 32), words ? gcd(words, 32) : 1);
     }
     for (uint32_t bytes = 1; bytes <= 16; bytes *= 2) {
         struct lanes l = {at, UINT32_MAX, bytes};
         stride(at, 0, bytes);
-        ck_assert_uint_eq(bank_cycles(&l), bytes <= 4 ? 1 : bytes / 4);        /* as much as 128 bytes a cycle give */
+        ck_assert_uint_eq(bank_cycles(&l, 32), bytes <= 4 ? 1 : bytes / 4);        /* as much as 128 bytes a cycle give */
     }
     struct lanes none = {at, 0, 4};
-    ck_assert_uint_eq(bank_cycles(&none), 0);
+    ck_assert_uint_eq(bank_cycles(&none, 32), 0);
 }
 END_TEST
 
