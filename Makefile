@@ -99,9 +99,10 @@ $(BUILD)/libheddle.so: $(lib_obj) $(BUILD)/lib_obj.list
 	$(call say,LD)$(CC) -shared $(CFLAGS) -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL $(if $(WERROR),$(no_undefined)) \
 	    -o $@ $(lib_obj) $(SO_LIBS)
 
-# libc comes first: its dlsym, not the library's (interpose/jit_dlsym.c), which would draw the whole library in.
+# libc and libedit come before the library's objects: what the launcher asks for by name (dlsym, history_end) is theirs, and the
+# library has functions of such names for its own use.
 $(BUILD)/heddle: $(obj)/runtime/cli/main.o $(cli_core) $(core)
-	$(call say,LD)$(CC) $(CFLAGS) -o $@ $< -lc $(filter-out $<,$^) $(CLI_LIBS) $(EXE_LIBS)
+	$(call say,LD)$(CC) $(CFLAGS) -o $@ $< -lc $(cli_core) $(CLI_LIBS) $(core) $(EXE_LIBS)
 
 cudart_shims := $(foreach v,11.0 12 13,$(BUILD)/shims/libcudart.so.$(v))
 shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1 $(BUILD)/shims/nvml/libnvidia-ml.so.1
@@ -151,7 +152,7 @@ $(BUILD)/ptx-lower: tests/lower/lower.c $(core)
 
 $(BUILD)/tests/test_%: tests/unit/test_%.c $(cli_core) $(core)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(cli_core) $(core) $$(pkg-config --libs check) $(CLI_LIBS) $(EXE_LIBS)
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(cli_core) $(CLI_LIBS) $(core) $$(pkg-config --libs check) $(EXE_LIBS)
 
 units: $(units)
 
