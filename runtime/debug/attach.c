@@ -66,9 +66,11 @@ static bool wants_entry(const struct debug_run *r)
 /* Under big. */
 void run_every(void)
 {
-    bool any = (dbg.plan.kind != PLAN_NONE && dbg.plan.kind != PLAN_CYCLE) || atomic_load(&dbg.interrupt) || dbg.dirty || past_replays();
+    bool any = dbg.plan.kind != PLAN_NONE || atomic_load(&dbg.interrupt) || dbg.dirty || past_replays();
     for (const struct debug_run *r = dbg.runs; r && !any; r = r->next)
         any = !r->entered && wants_entry(r);
+    for (size_t i = 0; i < dbg.breaks.n && !any && dbg.runs; i++)
+        any = dbg.breaks.at[i]->what == BREAK_CYCLE && dbg.breaks.at[i]->enabled && dbg.breaks.at[i]->n > dbg.cycle_checked;
     atomic_store_explicit(&dbg.hook.every, any, memory_order_relaxed);
 }
 
@@ -217,7 +219,7 @@ uint64_t debug_cycle_wanted(void)
         wanted = dbg.plan.cycle;
     for (size_t i = 0; i < dbg.breaks.n; i++) {
         const struct breakpoint *b = dbg.breaks.at[i];
-        if (b->what == BREAK_CYCLE && b->enabled && b->n > dbg.cycle && b->n < wanted)
+        if (b->what == BREAK_CYCLE && b->enabled && b->n > dbg.cycle_checked && b->n < wanted)
             wanted = b->n;
     }
     server_leave();
@@ -226,17 +228,10 @@ uint64_t debug_cycle_wanted(void)
 
 void debug_cycle(struct op *op, uint64_t now)
 {
-    struct breakpoint *hit = NULL;
     server_take();
-    for (size_t i = 0; i < dbg.breaks.n; i++) {
-        struct breakpoint *b = dbg.breaks.at[i];
-        if (b->what == BREAK_CYCLE && b->enabled && b->n > dbg.cycle && b->n <= now)
-            hit = b;
-    }
     dbg.cycle = now;
-    bool planned = dbg.plan.kind == PLAN_CYCLE && dbg.plan.cycle <= now;
-    if ((hit || planned) && !server_gone())
-        run_stop_cycle(op, hit);
+    if (!server_gone())
+        run_stop_cycle(op);
     run_every();
     server_leave();
 }

@@ -211,10 +211,43 @@ static struct breakpoint *entry_break(struct debug_run *r, struct emu_cta *cta, 
     return NULL;
 }
 
+/* Whether a cycle has come at which somebody wanted to stop. The focus goes back to where the request was made, if its block is still there; else cta's warp
+ * gets it. */
+static bool cycle_has_come(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event)
+{
+    const struct plan *p = &dbg.plan;
+    struct breakpoint *hit = NULL;
+    bool planned = p->kind == PLAN_CYCLE && p->cycle <= dbg.cycle;
+    for (size_t i = 0; i < dbg.breaks.n; i++) {
+        struct breakpoint *b = dbg.breaks.at[i];
+        if (b->what == BREAK_CYCLE && b->enabled && b->n > dbg.cycle_checked && b->n <= dbg.cycle)
+            hit = b;
+    }
+    dbg.cycle_checked = dbg.cycle > dbg.cycle_checked ? dbg.cycle : dbg.cycle_checked;
+    if (!hit && !planned)
+        return false;
+    struct emu_cta *was = planned && p->run == r ? run_block(r, p->block) : NULL;
+    dbg.focus = (struct focus){.run = r, .cta = was, .warp = p->warp, .lane = p->lane};
+    if (!was)
+        (void)focus_default(&dbg.focus, cta, warp);
+    *event = stop_event(hit ? "breakpoint" : "step");
+    if (hit) {
+        hit->hits++;
+        break_say_hit(event, hit, NULL);
+    }
+    out_u64(event, "now", dbg.cycle);
+    focus_say(event, &dbg.focus);
+    if (hit)
+        break_told(hit);
+    return true;
+}
+
 /* Whether something stops the warp before its next instruction. */
 static bool look(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event)
 {
     struct error why = {0};
+    if (!r->worker && cycle_has_come(r, cta, warp, event))
+        return true;
     struct breakpoint *b = !r->entered ? entry_break(r, cta, warp) : NULL;
     if (!b)
         b = break_hit(r, cta, warp, &why);
@@ -243,6 +276,17 @@ static bool look(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct
     return false;
 }
 
+/* On the simulated GPU. False: the kernel is given up. */
+static bool issue_watched(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
+{
+    struct watch_hit hit;
+    struct breakpoint *b = watch_issue(r, cta, warp, &hit);
+    if (!b)
+        return true;
+    struct out event = watch_event(b, &hit);
+    return stop_here(r, &event);
+}
+
 static bool looks(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
 {
     int32_t patience = 0;
@@ -257,6 +301,8 @@ static bool looks(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
                 return false;
         }
         if (past_restarts())
+            return false;
+        if (!r->worker && watch_any() && !issue_watched(r, cta, warp))
             return false;
         if (r->told || !r->worker || past_replays() || !watch_any() || !emu_warp_running(cta, warp) || !is_memory(r, cta, warp))
             return true;
@@ -303,32 +349,15 @@ void run_stop_fault(struct debug_run *r, struct emu_cta *cta, const struct emu_f
     (void)stop_here(r, &o);
 }
 
-/* Between instructions of all SMs: the focus stays if its block is still there, else it goes to any. */
-void run_stop_cycle(struct op *op, struct breakpoint *b)
+void run_stop_cycle(struct op *op)
 {
     struct debug_run *r = dbg.runs;
     struct emu_cta *cta;
+    struct out event;
     while (r && r->op != op)
         r = r->next;
-    uint64_t block = dbg.plan.kind == PLAN_CYCLE && dbg.plan.run == r ? dbg.plan.block : UINT64_MAX;
-    struct focus f = {0};
-    if (r && (cta = run_block(r, block)))
-        f = (struct focus){.run = r, .cta = cta, .warp = dbg.plan.warp, .lane = dbg.plan.lane};
-    else if (r && run_blocks(r, &cta, 1))
-        for (uint32_t w = 0; w < emu_cta_warps(cta) && !focus_default(&f, cta, w); w++)
-            ;
-    dbg.focus = f;
-    struct out o = stop_event(b ? "breakpoint" : "step");
-    if (b) {
-        b->hits++;
-        break_say_hit(&o, b, NULL);
-    }
-    out_u64(&o, "now", dbg.cycle);
-    focus_say(&o, &dbg.focus);
-    if (b)
-        break_told(b);
-    if (r)
-        (void)stop_here(r, &o);
+    if (r && run_blocks(r, &cta, 1) && cycle_has_come(r, cta, 0, &event))
+        (void)stop_here(r, &event);
 }
 
 void run_stop_watch(struct breakpoint *b, struct watch_hit *hit)

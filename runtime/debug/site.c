@@ -96,7 +96,11 @@ void spot_say(struct out *o, const struct focus *f, const struct emu_spot *s)
     out_u64(o, "warp", f->warp);
     out_u64(o, "lane", f->lane);
     out_hex(o, "mask", s->mask);
-    if (s->active != s->mask)
+    const struct ptx_function *fn = site_function(&at);
+    bool branch = s->insn < fn->n_insns && fn->insns[s->insn].op == PTX_OP_BRA;
+    if (branch && fn->insns[s->insn].guard >= 0)
+        out_hex(o, "taken", s->active);
+    else if (s->active != s->mask)
         out_hex(o, "active", s->active);
     out_hex(o, "exited", ~emu_warp_live(f->cta, f->warp));
     site_say(o, &at);

@@ -81,6 +81,7 @@ struct debug_state {
     struct focus focus;
     struct emu_worker *worker;                          /* that the present stop is on */
     uint64_t cycle;                                     /* of the simulated GPU, at the present stop */
+    uint64_t cycle_checked;                             /* cycle breakpoints up to here were told */
     struct plan plan;
     struct emu_hook hook;
     atomic_bool interrupt;
@@ -165,7 +166,7 @@ void run_every(void);                                   /* asks for the hook bef
 bool focus_default(struct focus *f, struct emu_cta *cta, uint32_t warp);       /* the first lane of what runs next there */
 
 void run_stop_fault(struct debug_run *r, struct emu_cta *cta, const struct emu_fault *f);      /* stops at an error */
-void run_stop_cycle(struct op *op, struct breakpoint *b);      /* b NULL: a plan ends */
+void run_stop_cycle(struct op *op);                     /* if a cycle has come at which somebody wanted to stop */
 void run_stop_watch(struct breakpoint *b, struct watch_hit *hit);      /* the host changed what is watched */
 
 /* ---- plan.c ---- */

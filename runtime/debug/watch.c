@@ -111,8 +111,7 @@ static bool fits(enum watch_mode mode, bool changed, bool read, bool write)
     }
 }
 
-/* One watchpoint after a step. True: it stops, and *hit is filled in. */
-static bool look_at(struct breakpoint *b, struct focus *f, const struct emu_event *e, struct watch_hit *hit)
+bool watch_check(struct breakpoint *b, struct focus *f, const struct emu_event *e, struct watch_hit *hit)
 {
     struct watch *w = b->watch;
     struct error why;
@@ -148,7 +147,7 @@ struct breakpoint *watch_step(struct debug_run *r, struct emu_cta *cta, uint32_t
         struct breakpoint *b = dbg.breaks.at[i];
         struct focus f = {.run = r, .cta = cta, .warp = warp};
         struct watch_hit other = {.site = hit->site};
-        if (!b->watch || !b->enabled || !look_at(b, &f, &e, found ? &other : hit))
+        if (!b->watch || !b->enabled || !watch_check(b, &f, &e, found ? &other : hit))
             continue;
         watch_hit_free(&other);
         found = found ? found : b;
@@ -179,14 +178,24 @@ struct breakpoint *watch_look(struct watch_hit *hit)
     return found;
 }
 
+bool watch_changed(const struct watch *w)
+{
+    const char *now = bytes_of(w);
+    return now && memcmp(now, w->copy, w->bytes) != 0;
+}
+
+void watch_take(struct watch *w)
+{
+    const char *now = bytes_of(w);
+    if (now)
+        memcpy(w->copy, now, w->bytes);
+}
+
 void watch_refresh(void)
 {
-    for (size_t i = 0; i < dbg.breaks.n; i++) {
-        struct watch *w = dbg.breaks.at[i]->watch;
-        const char *now = w ? bytes_of(w) : NULL;
-        if (now)
-            memcpy(w->copy, now, w->bytes);
-    }
+    for (size_t i = 0; i < dbg.breaks.n; i++)
+        if (dbg.breaks.at[i]->watch)
+            watch_take(dbg.breaks.at[i]->watch);
 }
 
 /* ---- telling ---- */

@@ -207,7 +207,7 @@ START_TEST(divergence_and_barriers_stop)
     go("continue");
     is(client.stop, "what", "divergence");
     is(client.stop, "insn", "17");
-    is(client.stop, "active", "0x55555555");
+    is(client.stop, "taken", "0x55555555");
     go("stepi");
     is(client.stop, "insn", "18");
     is(client.stop, "mask", "0xaaaaaaaa");
