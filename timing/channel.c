@@ -203,8 +203,12 @@ static uint64_t rop_limit(const struct channel *c) { return delay_in_front(c) + 
 /* Takes one packet and cuts it into sectors. */
 static void grant(struct channel *c, struct slice *l)
 {
-    if (!l->n_waiting || l->rop_n + ROP_MOST_SECTORS > rop_limit(c) || !l->free_group)
+    if (!l->n_waiting)
         return;
+    if (l->rop_n + ROP_MOST_SECTORS > rop_limit(c) || !l->free_group) {
+        l->stats.full_stall++;
+        return;
+    }
     uint32_t sm = granted(c, l);
     struct request_list *q = &l->by_sm[sm];
     uint32_t i = q->first;
@@ -339,8 +343,10 @@ static bool read_sector(struct channel *c, struct slice *l, const struct waiting
     struct cache_victim v;
     if (cache_probe(&l->l2, w->r.address, bytes, false) != CACHE_HIT)
         return miss(l, w, bytes);
-    if (!out_room(c, l))
+    if (!out_room(c, l)) {
+        l->stats.reply_stall++;
         return false;
+    }
     cache_read(&l->l2, w->r.address, bytes, &v);
     count_access(l, &w->r, TIMING_HIT);
     if (w->r.kind == REQUEST_ATOMIC) {
@@ -351,11 +357,24 @@ static bool read_sector(struct channel *c, struct slice *l, const struct waiting
     return true;
 }
 
+static bool whole_sector(const struct request *r) { return r->bytes.sector[r->address / SECTOR_BYTES % LINE_SECTORS] == UINT32_MAX; }
+
 static bool write_sector(struct channel *c, struct slice *l, const struct waiting *w)
 {
     struct cache_victim v;
     if (!out_room(c, l) || !dram_room_for_miss(l))
         return fails(l, &w->r, TIMING_MISS_QUEUE_FULL);
+    enum cache_result there = l->l2.spec.write_alloc == CACHE_LAZY_FETCH ? CACHE_HIT : cache_probe(&l->l2, w->r.address, &w->r.bytes, true);
+    bool missed = there == CACHE_MISS || there == CACHE_SECTOR_MISS;
+    if (missed && l->l2.spec.write_alloc == CACHE_FETCH_ON_WRITE && !whole_sector(&w->r))
+        return miss(l, w, &w->r.bytes);        /* the write joins the sector when it is there */
+    if (missed && l->l2.spec.write_alloc != CACHE_FETCH_ON_WRITE)              /* not allocated: it goes on to DRAM; allocated: the rest of it is read */
+        ring_put(&l->to_dram, w->r.address | (l->l2.spec.write_alloc == CACHE_NO_ALLOCATE));
+    if (missed && l->l2.spec.write_alloc == CACHE_NO_ALLOCATE) {
+        count_access(l, &w->r, outcome_of(there));
+        after_access(c, l, w);
+        return true;
+    }
     enum cache_result r = cache_write(&l->l2, w->r.address, &w->r.bytes, true, &v);
     if (r == CACHE_RESERVATION_FAIL)
         return fails(l, &w->r, TIMING_LINE_ALLOC_FAIL);

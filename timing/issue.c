@@ -78,12 +78,17 @@ static bool peek(struct sm *s, uint32_t slot)
         return false;
     case EMU_BLOCKED:
         w->wait = WAIT_BLOCKED;
+        w->blocked_from = w->blocked_from ? w->blocked_from : s->now;
         return false;
     case EMU_FAULT: case EMU_BREAK:
         sm_fault(s);
         return false;
     case EMU_YIELD:
         break;
+    }
+    if (w->blocked_from) {
+        s->stats.stall_barrier += s->now - w->blocked_from;
+        w->blocked_from = 0;
     }
     if (!w->code || w->code->function != next.function)
         w->code = code_of(&s->gpu->codes, next.function);

@@ -135,6 +135,7 @@ void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pe
     } else if (m->class == MEM_CLASS_SHARED) {
         m->cycles = e->atomic ? atomic_bank_cycles(&lanes, c->smem.banks) : bank_cycles(&lanes, c->smem.banks);
         s->stats.shared_bank_conflicts += m->cycles - 1;
+        s->stats.stall_shared_bank += m->cycles - 1;
     } else if (m->class == MEM_CLASS_GLOBAL || m->class == MEM_CLASS_LOCAL) {
         m->bypass = bypasses(s, e, kind);
         bool sectors = coalesce_by_sectors(&s->gpu->coalescer, m->bypass);
@@ -214,6 +215,7 @@ static bool fails(struct sm *s, const struct mem_op *m, enum timing_fail why)
 {
     count_access(s, m, TIMING_RESERVATION_FAIL);
     s->stats.l1d.fail[type_of(m)][why]++;
+    s->stats.stall_l1_resource++;
     s->stats.memory_stall++;
     return false;
 }
@@ -345,6 +347,7 @@ static void banked(struct sm *s, struct mem_op *m)
             break;
         busy |= bank;
     }
+    s->stats.stall_uncoalesced += m->next < m->n;
     s->lsu_from = s->now + 1;
 }
 
@@ -356,6 +359,7 @@ static void wavefront(struct sm *s, struct mem_op *m)
             s->lsu_from = s->now + 1;
             return;
         }
+    s->stats.stall_uncoalesced += m->cycles > 1 ? m->cycles - 1 : 0;
     s->lsu_from = s->now + (m->cycles ? m->cycles : 1);
 }
 

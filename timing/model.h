@@ -81,6 +81,7 @@ struct warp_slot {
     uint32_t micro;                            /* machine instructions of it that were issued already */
     uint64_t age;                              /* order of start; least is oldest */
     uint64_t from;                             /* not before this cycle: fetch, chains of machine instructions */
+    uint64_t blocked_from;                     /* waits for others since then; 0: does not */
     uint32_t loads, stores, strong;            /* accesses under way; strong: of stores, those whose CTA must not end before them */
     int32_t patience;                          /* emu_warp_issue's */
     struct in_flight flight[IN_FLIGHT]; uint32_t n_flight;

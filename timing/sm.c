@@ -99,11 +99,13 @@ uint32_t sm_room(const struct sm *s, const struct kernel *k)
     return bytes ? least32(n, (k->shared_limit - s->shared_bytes) / bytes) : n;
 }
 
-/* Before the first CTA of a kernel: the carve-out. */
-static void prepare(struct sm *s, uint32_t l1_ways)
+/* Before the first CTA of a kernel: the carve-out. A streaming cache takes lines when data comes, but at the miss for kernels without shared memory. */
+static void prepare(struct sm *s, const struct kernel *k)
 {
-    if (s->l1.tags && s->l1.ways != l1_ways)
-        cache_set_ways(&s->l1, l1_ways);
+    if (s->l1.tags && s->l1.ways != k->l1_ways)
+        cache_set_ways(&s->l1, k->l1_ways);
+    if (s->gpu->config.l1d.allocate == TIMING_STREAMING)
+        s->l1.spec.alloc = k->spec.shared_bytes ? CACHE_ON_FILL : CACHE_ON_MISS;
 }
 
 struct block *sm_place(struct sm *s, struct kernel *k, struct emu_cta *cta)
@@ -115,7 +117,7 @@ struct block *sm_place(struct sm *s, struct kernel *k, struct emu_cta *cta)
     struct block *b = &s->blocks[at];
     *b = (struct block){.kernel = k, .live = warps, .cta = cta};
     if (!s->n_blocks)
-        prepare(s, k->l1_ways);
+        prepare(s, k);
     s->n_blocks++;
     s->threads += warps * WARP_LANES;
     s->regs += warps * WARP_LANES * ((k->spec.regs + 3) & ~3u);

@@ -1,0 +1,152 @@
+/* The memory of the simulated GPU: where latency comes from, what bounds bandwidth, what policies send on. Properties, never golden totals. */
+#include "tests/unit/sim_run.h"
+
+static size_t at;
+#define PUT(...) at += (size_t)snprintf(text + at, sizeof text - at, __VA_ARGS__)
+
+/* k(out, n): %rd1 is out, %rd2 is n, %r1 the number of the thread in the grid. */
+static void head(void)
+{
+    at = 0;
+    one_for_one = true;
+    PUT(PTX_HEAD ".visible .entry k(.param .u64 out, .param .u64 n) {\n.reg .b64 %%rd<50>; .reg .b32 %%r<50>; .reg .pred %%p<4>;\n"
+        "ld.param.u64 %%rd1, [out]; ld.param.u64 %%rd2, [n]; mov.u32 %%r2, %%ctaid.x; mov.u32 %%r3, %%ntid.x; mov.u32 %%r4, %%tid.x; mad.lo.s32 %%r1, %%r2, %%r3, %%r4;\n");
+}
+
+static void tail(void) { PUT("ret;\n}\n"); }
+
+/* ---- latency ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Each load's address waits for the one before, whose value is 0. */
+static uint64_t chase(const char *load, unsigned loads, unsigned step)
+{
+    head();
+    PUT("mov.u64 %%rd4, %%rd1;\n");
+    for (unsigned i = 0; i < loads; i++) PUT("%s.u64 %%rd5, [%%rd4]; add.s64 %%rd4, %%rd4, %%rd5; add.s64 %%rd4, %%rd4, %u;\n", load, step);
+    tail();
+    return simulate(1, 1, 0, 1).cycles;
+}
+
+/* How much a setting that is `more` greater than standard adds to each load. */
+static const struct { const char *knob, *standard, *greater, *load; unsigned step, adds; } latencies[] = {
+    {"lsu.l1_latency", "27", "77", "ld.global.ca", 0, 50},   {"lsu.l1_latency", "27", "77", "ld.global.cg", 0, 50},
+    {"mem.l2_latency", "200", "260", "ld.global.cg", 0, 60}, {"mem.l2_latency", "200", "260", "ld.global.ca", 0, 0},
+    {"dram.latency", "155", "225", "ld.global.ca", 8192, 70}, {"dram.latency", "155", "225", "ld.global.cg", 0, 0},
+};
+
+START_TEST(latencies_add_up)
+{
+    uint64_t each[2];
+    for (int k = 0; k < 2; k++) {
+        set(latencies[_i].knob, k ? latencies[_i].greater : latencies[_i].standard);
+        each[k] = chase(latencies[_i].load, 110, latencies[_i].step) - chase(latencies[_i].load, 10, latencies[_i].step);
+    }
+    ck_assert_double_eq_tol((double)(each[1] - each[0]) / 100, latencies[_i].adds, 1.5);
+}
+END_TEST
+
+/* ---- bandwidth ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Every thread loads 16 bytes of its own: a megabyte in all. */
+static void stream(void)
+{
+    head();
+    PUT("mul.wide.s32 %%rd4, %%r1, 16; add.s64 %%rd4, %%rd4, %%rd1; ld.global.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%rd4]; add.s32 %%r10, %%r10, %%r11; setp.eq.s32 %%p1, %%r10, 77; "
+        "@%%p1 st.global.u32 [%%rd1], %%r10;\n");
+    tail();
+}
+
+START_TEST(streams_are_bound_by_the_channels)
+{
+    static const char *const channels[] = {"2", "4", "8"};
+    uint64_t took[3];
+    stream();
+    for (int i = 0; i < 3; i++) {
+        set("mem.channels", channels[i]);
+        took[i] = simulate(256, 256, 0, 2).cycles;
+        double least = RUN_BYTES / (8.0 * 2 * atoi(channels[i])) * 1380 / 877;        /* 8 bytes twice a DRAM clock */
+        ck_assert_double_ge((double)took[i], least);
+        ck_assert_double_le((double)took[i], least * 1.3 + 3000);
+    }
+}
+END_TEST
+
+/* With one entry for misses they come one after the other. */
+START_TEST(misses_in_flight_are_as_many_as_there_are_entries)
+{
+    static const char *const l1d[] = {"S:4:128:64,L:T:m:L:L,A:1:8,16:0,32", "S:4:128:64,L:T:m:L:L,A:4:8,16:0,32", "S:4:128:64,L:T:m:L:L,A:64:8,16:0,32"};
+    uint64_t took[3];
+    for (int k = 0; k < 3; k++) {
+        set("l1d", l1d[k]);
+        head();
+        for (unsigned i = 0; i < 32; i++) PUT("ld.global.u32 %%r%u, [%%rd1+%u];\n", 10 + i, i * 4096);
+        tail();
+        took[k] = simulate(1, 1, 0, 1).cycles;
+    }
+    ck_assert_uint_gt(took[0], 3 * took[1]);
+    ck_assert_uint_gt(took[1], 3 * took[2]);
+}
+END_TEST
+
+/* ---- what a write sends on -------------------------------------------------------------------------------------------------------------- */
+
+/* 1024 threads write 4 bytes of 32, or all 32. */
+static struct outcome writes(bool whole, const char *l2)
+{
+    set("l2", l2);
+    head();
+    PUT("mul.wide.s32 %%rd4, %%r1, %d; add.s64 %%rd4, %%rd4, %%rd1; st.global.u32 [%%rd4], %%r1; membar.gl;\n", whole ? 4 : 32);
+    for (int i = 0; i < 800; i++) PUT("add.s32 %%r5, %%r5, %%r1;\n");          /* until all is where it goes */
+    tail();
+    return simulate(8, 128, 0, 1);
+}
+
+START_TEST(write_allocation_reads_what_its_policy_says)
+{
+    enum { SECTORS = 1024 };
+    static const char *const l2[] = {"S:32:128:24,L:B:m:L:P,A:192:4,32:0,32", "S:32:128:24,L:B:m:W:P,A:192:4,32:0,32", "S:32:128:24,L:B:m:F:P,A:192:4,32:0,32",
+                                     "S:32:128:24,L:B:m:N:P,A:192:4,32:0,32"};
+    static const struct { uint64_t part_reads, part_writes, whole_reads, whole_writes; } want[] = {{0, 0, 0, 0}, {SECTORS, 0, SECTORS / 8, 0}, {SECTORS, 0, 0, 0}, {0, SECTORS, 0, SECTORS / 8}};
+    struct outcome part_of = writes(false, l2[_i]), all_of = writes(true, l2[_i]);
+    ck_assert_uint_eq(part_of.s.channel.reads, want[_i].part_reads);
+    ck_assert_uint_eq(part_of.s.channel.writes, want[_i].part_writes);
+    ck_assert_uint_eq(all_of.s.channel.reads, want[_i].whole_reads);
+    ck_assert_uint_eq(all_of.s.channel.writes, want[_i].whole_writes);
+}
+END_TEST
+
+/* ---- any number of host threads ------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(memory_is_the_same_for_any_number_of_host_threads)
+{
+    head();
+    PUT("mul.lo.s32 %%r5, %%r1, 2654435; and.b32 %%r5, %%r5, 262140; cvt.u64.u32 %%rd4, %%r5; add.s64 %%rd4, %%rd4, %%rd1; ld.global.u32 %%r6, [%%rd4]; add.s32 %%r6, %%r6, 1;\n"
+        "st.global.u32 [%%rd4+262144], %%r6; atom.global.add.u32 %%r7, [%%rd1+%u], 1;\nred.global.add.u32 [%%rd4+524288], %%r7;\n", 1 << 19);
+    tail();
+    struct outcome one = simulate(300, 128, 0, 1);
+    for (unsigned threads = 2; threads <= 4; threads *= 2) {
+        struct outcome o = simulate(300, 128, 0, threads);
+        ck_assert_uint_eq(o.cycles, one.cycles);
+        ck_assert_mem_eq(&o.s, &one.s, sizeof o.s);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("simulated memory");
+    TCase *c = tcase_create("memory");
+    tcase_add_checked_fixture(c, sim_setup, run_teardown);
+    tcase_set_timeout(c, 120);
+    tcase_add_loop_test(c, latencies_add_up, 0, sizeof latencies / sizeof *latencies);
+    tcase_add_test(c, streams_are_bound_by_the_channels);
+    tcase_add_test(c, misses_in_flight_are_as_many_as_there_are_entries);
+    tcase_add_loop_test(c, write_allocation_reads_what_its_policy_says, 0, 4);
+    tcase_add_test(c, memory_is_the_same_for_any_number_of_host_threads);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
