@@ -4,6 +4,7 @@
 #include "emu/isa.h"
 #include "emu/lane.h"
 #include "emu/mem.h"
+#include "emu/mma.h"
 
 enum { MOST = 3 };                             /* records of a group */
 enum part { PART_NONE, PART_LOAD, PART_FMA, PART_WIDE_U, PART_WIDE_S, PART_ADD64, PARTS };
@@ -91,5 +92,8 @@ void decode_fuse(struct decoder *d)
         [PART_ADD64] = lane_handlers(LANE_add_u64).full };
     if (d->k->image->keep_copies) return;      /* a debugger stops at each of them */
     uint32_t n = (uint32_t)d->out.n;
-    for (uint32_t i = 0; i < n;) i += fuse_at(d, &d->out.at[i], n - i, parts);
+    for (uint32_t i = 0; i < n;) {
+        struct insn *in = &d->out.at[i];
+        i += mma_groups(in) ? decode_mma_group(d, in, n - i) : fuse_at(d, in, n - i, parts);
+    }
 }

@@ -120,6 +120,8 @@ void decode_pin_own(struct decoder *d);                     /* rows for register
 enum status decode_prologue(struct decoder *d);            /* records before the first instruction */
 bool decode_is_parameter(const struct decoder *d, uint32_t own);       /* of a function that is no kernel, in the .param space */
 uint32_t decode_param_copy(struct decoder *d, uint32_t own);           /* a parameter with an address lies in local memory: its offset there */
+/* decode_mma_group.c: of records from in on, the first of which mma_groups() is true for, how many are a group or stay as they are */
+uint32_t decode_mma_group(struct decoder *d, struct insn *in, uint32_t left);
 /* decode_fuse.c */
 void decode_fuse(struct decoder *d);           /* the records are final but for their handlers */
 /* decode_seal.c */

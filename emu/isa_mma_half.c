@@ -78,10 +78,94 @@ FAST(f16_k16_f16, 16, false, true)
 FAST(bf16_k8_f32, 8, true, false)
 FAST(bf16_k16_f32, 16, true, false)
 
+/* ---- groups: see struct mma_group ----------------------------------------------------------------------------------------- */
+
+/* A in a slot: for every k, four vectors a block of eight rows, each with an element of row 2p four times, and that of row 2p + 1. The frame has
+ * accumulators in this form, row above row, even columns apart from odd ones; so a vector serves two products, and nothing is moved in the inner loop. */
+struct slots {
+    _Alignas(64) float a[MMA_A_SLOTS][2][16][4][8], b[MMA_B_SLOTS][16][8];
+};
+
+INLINE void spread(__m256 x, float (*to)[4][8])
+{
+    _mm256_store_ps(to[0][0], _mm256_permute_ps(x, 0x00));
+    _mm256_store_ps(to[1][0], _mm256_permute_ps(x, 0x55));
+    _mm256_store_ps(to[2][0], _mm256_permute_ps(x, 0xaa));
+    _mm256_store_ps(to[3][0], _mm256_permute_ps(x, 0xff));
+}
+
+INLINE void fill_a(const struct warp *w, const uint32_t *rows, float (*to)[16][4][8], bool bf16)
+{
+    for (unsigned block = 0; block < 2; block++)
+        for (unsigned piece = 0; piece < 2; piece++)
+#pragma GCC unroll 4
+            for (unsigned p = 0; p < 4; p++) {
+                __m256i x = _mm256_load_si256((const __m256i *)(const void *)(w->frame + rows[piece * 2 + block] + 32 * p));
+                x = _mm256_permute4x64_epi64(x, 0xd8);      /* both rows' first four elements, then both rows' last four */
+                spread(widen8(_mm256_castsi256_si128(x), bf16), (float (*)[4][8])(void *)to[block][8 * piece][p]);
+                spread(widen8(_mm256_extracti128_si256(x, 1), bf16), (float (*)[4][8])(void *)to[block][8 * piece + 4][p]);
+            }
+}
+
+/* Eight rows of D = A * B + C. */
+INLINE void multiply_spread(const float (*a)[4][8], const float (*b)[8], const char *frame, const uint32_t *c, char *to, const uint32_t *d)
+{
+    __m256 r[4][2];
+#pragma GCC unroll 4
+    for (unsigned p = 0; p < 4; p++)
+        for (unsigned side = 0; side < 2; side++) r[p][side] = _mm256_load_ps((const float *)(const void *)(frame + c[side] + 32 * p));
+#pragma GCC unroll 16
+    for (unsigned i = 0; i < 16; i++) {
+        __m256 even = _mm256_broadcast_ps((const __m128 *)(const void *)&b[i][0]), odd = _mm256_broadcast_ps((const __m128 *)(const void *)&b[i][4]);
+#pragma GCC unroll 4
+        for (unsigned p = 0; p < 4; p++) {
+            __m256 x = _mm256_load_ps(a[i][p]);
+            __asm__("" : "+x"(x));             /* loaded once: the compiler would make it an operand of both */
+            r[p][0] = _mm256_fmadd_ps(x, even, r[p][0]);
+            r[p][1] = _mm256_fmadd_ps(x, odd, r[p][1]);
+        }
+    }
+    __m256 nans = _mm256_setzero_ps(), nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+#pragma GCC unroll 4
+    for (unsigned p = 0; p < 4; p++) nans = _mm256_or_ps(nans, _mm256_cmp_ps(r[p][0], r[p][1], _CMP_UNORD_Q));
+    if (__builtin_expect(!_mm256_testz_ps(nans, nans), 0))
+        for (unsigned p = 0; p < 4; p++)
+            for (unsigned side = 0; side < 2; side++) r[p][side] = _mm256_blendv_ps(r[p][side], nan, _mm256_cmp_ps(r[p][side], r[p][side], _CMP_UNORD_Q));
+#pragma GCC unroll 4
+    for (unsigned p = 0; p < 4; p++)
+        for (unsigned side = 0; side < 2; side++) _mm256_store_ps((float *)(void *)(to + d[side] + 32 * p), r[p][side]);
+}
+
+INLINE const struct insn *multiply_group(const struct insn *in, struct warp *w, struct ctx *c, bool bf16)
+{
+    const struct mma *first = (const struct mma *)(uintptr_t)in->imm;
+    if (c->event) return first->run(in, w, c); /* one instruction at a time */
+    struct slots s;
+    const struct mma_group *g = first->group;
+    for (uint32_t i = 0; i < g->n; i++) {
+        const struct mma_part *part = &g->of[i];
+        const struct mma *op = part->op;
+        if (part->new_a) fill_a(w, op->a_rows, s.a[part->a], bf16);
+        if (part->new_b) {
+            const char *columns[2] = { w->frame + op->b_rows[0], w->frame + op->b_rows[1] };
+            turn_columns(columns, 16, s.b[part->b][0], 16, bf16, false);
+        }
+        for (unsigned block = 0; block < 2; block++)
+            multiply_spread((const float (*)[4][8])s.a[part->a][block], (const float (*)[8])s.b[part->b], w->frame, op->c_rows + 2 * block, w->frame,
+                            op->d_rows + 2 * block);
+    }
+    return in + g->n;
+}
+
+static const struct insn *f16_group(const struct insn *in, struct warp *w, struct ctx *c) { return multiply_group(in, w, c, false); }
+static const struct insn *bf16_group(const struct insn *in, struct warp *w, struct ctx *c) { return multiply_group(in, w, c, true); }
+
 const mma_fast_table PASTE(mma_fast, LANE_ISA) = { { { f16_k8_f32, f16_k8_f16 }, { f16_k16_f32, f16_k16_f16 } }, { { bf16_k8_f32, NULL }, { bf16_k16_f32, NULL } } };
+const mma_group_table PASTE(mma_group, LANE_ISA) = { f16_group, bf16_group };
 
 #else
 
 const mma_fast_table PASTE(mma_fast, LANE_ISA) = { { { NULL } } };
+const mma_group_table PASTE(mma_group, LANE_ISA) = { NULL };
 
 #endif

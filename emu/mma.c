@@ -228,12 +228,19 @@ static bool d_before_c(const struct mma *op)
     return false;
 }
 
+static const mma_fast_table *const fast_tables[] = { &mma_fast_base, &mma_fast_avx2, &mma_fast_avx512 };
+
 handler mma_fast(const struct mma *op)
 {
-    static const mma_fast_table *const tables[] = { &mma_fast_base, &mma_fast_avx2, &mma_fast_avx512 };
     if ((op->a != MMA_F16 && op->a != MMA_BF16) || op->a != op->b || op->c != op->d || op->unit || op->m != 16 || op->n != 8 || d_before_c(op))
         return NULL;
-    return op->k == 8 || op->k == 16 ? (*tables[isa_level()])[op->a == MMA_BF16][op->k == 16][op->c == MMA_F16] : NULL;
+    return op->k == 8 || op->k == 16 ? (*fast_tables[isa_level()])[op->a == MMA_BF16][op->k == 16][op->c == MMA_F16] : NULL;
+}
+
+bool mma_groups(const struct insn *in)
+{
+    const mma_fast_table *t = fast_tables[isa_level()];
+    return in->full && (in->full == (*t)[0][1][0] || in->full == (*t)[1][1][0]);
 }
 
 const struct insn *run_mma(const struct insn *in, struct warp *w, struct ctx *c)

@@ -45,6 +45,7 @@ struct mma {
     uint32_t meta, scale[2], byte_id[2], thread_id[2];     /* rows */
     uint32_t n_a, n_b, n_c, n_d;               /* registers; rows: */
     uint32_t *a_rows, *b_rows, *c_rows, *d_rows;
+    const struct mma_group *group;             /* that begins with this one, or NULL */
 };
 
 static inline unsigned mma_a_reg(unsigned m, unsigned pieces, unsigned block, unsigned piece)
@@ -82,10 +83,21 @@ void mma_multiply(const struct mma *op, struct mma_tile *t);
 typedef handler mma_fast_table[2][2][2];
 extern const mma_fast_table mma_fast_base, mma_fast_avx2, mma_fast_avx512;
 
+/* Products that follow each other and share operands, as the inner loops of matrix kernels have them, run by one handler: an operand becomes floats once, and
+ * stays in a slot as long as products use it. m16n8k16 of f16 or bf16 with f32 accumulators. Made as the groups of emu/fuse.h are, by decode_mma_group.c. */
+enum { MMA_GROUP = 32, MMA_A_SLOTS = 4, MMA_B_SLOTS = 8 };
+struct mma_group {
+    uint32_t n;
+    struct mma_part { const struct mma *op; uint8_t a, b /* slots */; bool new_a, new_b /* to be filled */; } of[MMA_GROUP];
+};
+typedef handler mma_group_table[2];            /* [bf16]; NULL: none */
+extern const mma_group_table mma_group_base, mma_group_avx2, mma_group_avx512;
+
 /* emu/mma.c */
 void mma_prepare(void);                        /* tables that the cores read; before the first one runs */
 extern float mma_small[MMA_ELEMS][256];        /* values of small floats */
 handler mma_fast(const struct mma *op);        /* or NULL */
+bool mma_groups(const struct insn *in);        /* a product of the kind that groups are made of */
 const struct insn *run_mma(const struct insn *in, struct warp *w, struct ctx *c);
 void mma_load_acc(const struct mma *op, const struct warp *w, struct mma_tile *t);
 void mma_store_acc(const struct mma *op, struct warp *w, const struct mma_tile *t);

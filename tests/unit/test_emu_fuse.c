@@ -3,6 +3,8 @@
 
 #include "emu/flow.h"
 #include "emu/fuse.h"
+#include "emu/isa.h"
+#include "emu/mma.h"
 #include "tests/unit/emu_run.h"
 
 enum { DATA = 1024, WORDS = 1024 };            /* words of run.out from which shared memory is filled */
@@ -246,6 +248,79 @@ START_TEST(counts)
 }
 END_TEST
 
+/* Groups of matrix products. The words that they multiply are any bits: NaN and infinities among the halves. */
+static unsigned groups(void)
+{
+    static const mma_group_table *const tables[ISA_COUNT] = { &mma_group_base, &mma_group_avx2, &mma_group_avx512 };
+    const mma_group_table *t = tables[isa_level()];
+    struct error err;
+    struct emu_kernel *k = run_get("k");
+    const struct code *code = kernel_code(k, kernel_entry(k), &err);
+    unsigned n = 0;
+    for (uint32_t i = 0; i < code->n_insns; i++) n += code->insns[i].full && (code->insns[i].full == (*t)[0] || code->insns[i].full == (*t)[1]);
+    return n;
+}
+
+static bool have_groups(void) { return isa_level() != ISA_BASE; }
+
+/* Registers %r40.. are words of shared memory, accumulators %f10.. small numbers. */
+static size_t products_begin(char *body, size_t room)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < 40; i++) n += (size_t)snprintf(body + n, room - n, "ld.shared.b32 %%r%u, [%%r31+%u];\n", 40 + i, 64 * i);
+    for (unsigned i = 0; i < 32; i++) n += (size_t)snprintf(body + n, room - n, "cvt.rn.f32.u32 %%f%u, %%r1;\n", 10 + i);
+    return n;
+}
+
+static size_t product(char *to, size_t room, const char *type, unsigned a, unsigned b, const unsigned c[4], const unsigned d[4])
+{
+    return (size_t)snprintf(to, room, "mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {%%f%u,%%f%u,%%f%u,%%f%u}, {%%r%u,%%r%u,%%r%u,%%r%u}, {%%r%u,%%r%u}, {%%f%u,%%f%u,%%f%u,%%f%u};\n",
+                            type, type, d[0], d[1], d[2], d[3], a, a + 1, a + 2, a + 3, b, b + 1, c[0], c[1], c[2], c[3]);
+}
+
+static size_t products_end(char *to, size_t room)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < 32; i++) n += (size_t)snprintf(to + n, room - n, "st.global.f32 [%%rd1+%u], %%f%u;\n", 128 * i, 10 + i);
+    return n;
+}
+
+/* i: an order of A and B, a type, and how D goes round among the registers of C */
+START_TEST(products)
+{
+    static char body[32768];
+    unsigned turn = (unsigned)_i % 4;
+    size_t n = products_begin(body, sizeof body);
+    for (unsigned i = 0; i < 40; i++) {
+        unsigned a = 40 + 4 * (_i & 4 ? i % 5 : i / 8), b = 60 + 2 * (_i & 4 ? i / 5 : (i * 3 + i / 8) % 9), c[4], d[4];
+        for (unsigned k = 0; k < 4; k++) c[k] = 10 + i % 8 * 4 + k, d[k] = 10 + i % 8 * 4 + (k + turn) % 4;
+        n += product(body + n, sizeof body - n, _i & 8 ? "bf16" : "f16", a, b, c, d);
+    }
+    products_end(body + n, sizeof body - n);
+    run_all_ways(body);
+    if (have_groups() && turn == 0 && !(_i & 4)) ck_assert_uint_eq(groups(), 2);        /* 32 and 8 */
+}
+END_TEST
+
+/* What a product gives is multiplied by the next one: it cannot be in the group. A jump goes into the middle of one. */
+START_TEST(products_that_depend)
+{
+    static char body[32768];
+    static const unsigned c[4] = { 10, 11, 12, 13 }, e[4] = { 14, 15, 16, 17 }, f[4] = { 90, 91, 92, 93 };
+    size_t n = products_begin(body, sizeof body);
+    n += (size_t)snprintf(body + n, sizeof body - n, "setp.eq.u32 %%p1, %%r1, 77; mov.u32 %%r33, 0; @%%p1 bra INTO;\n");
+    for (unsigned i = 0; i < 4; i++) n += product(body + n, sizeof body - n, "f16", 40, 60, i < 2 ? c : e, i < 2 ? c : e);
+    n += (size_t)snprintf(body + n, sizeof body - n, "INTO:\n");
+    for (unsigned i = 0; i < 3; i++) n += product(body + n, sizeof body - n, "f16", 40, 60, e, i < 2 ? e : f);
+    n += (size_t)snprintf(body + n, sizeof body - n, "add.u32 %%r33, %%r33, 1; setp.lt.u32 %%p2, %%r33, 3; @%%p2 bra INTO;\n"
+                          "mov.b32 %%r90, %%f90; mov.b32 %%r91, %%f91; mov.b32 %%r92, %%f92; mov.b32 %%r93, %%f93;\n");
+    for (unsigned i = 0; i < 3; i++) n += product(body + n, sizeof body - n, "f16", 90, 60, c, c);
+    products_end(body + n, sizeof body - n);
+    run_all_ways(body);
+    if (have_groups()) ck_assert_uint_eq(groups(), 3);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("emu_fuse");
@@ -260,6 +335,8 @@ int main(void)
     tcase_add_test(t, array_elements);
     tcase_add_test(t, fault_in_the_second);
     tcase_add_test(t, counts);
+    tcase_add_loop_test(t, products, 0, 16);
+    tcase_add_test(t, products_that_depend);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
