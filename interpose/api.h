@@ -43,6 +43,7 @@ enum status api_check(const void *handle, enum rt_kind kind) MUST_CHECK;        
 
 /* Places that advice and prefetching may name; managed memory that they may speak of (memory.c). */
 enum status api_location(CUmemLocation where) MUST_CHECK;
+enum status api_prefetch(CUdeviceptr ptr, size_t count, CUmemLocation where) MUST_CHECK;
 enum status api_managed_range(CUdeviceptr ptr, size_t count) MUST_CHECK;
 
 /* Logs a message that a failed call left in err (once per call), returns st. */

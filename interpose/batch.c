@@ -136,6 +136,11 @@ enum status cu_mem_prefetch_batch_async(CUdeviceptr *ptrs, size_t *sizes, size_t
         st = stretches_check(locations, location_idxs, num_locations, count);
     for (size_t i = 0; i < num_locations && st == ST_OK; i++)
         st = api_location(locations[i]);
+    for (size_t i = 0, k = 0; i < count && st == ST_OK; i++) {
+        while (k + 1 < num_locations && location_idxs[k + 1] <= i)
+            k++;
+        st = api_prefetch(ptrs[i], sizes[i], locations[k]);
+    }
     return st;
 }
 

@@ -270,18 +270,29 @@ enum status api_managed_range(CUdeviceptr ptr, size_t count)
     return managed && count <= m.base + m.bytes - ptr ? ST_OK : ST_INVALID_VALUE;
 }
 
+/* By NUMA node is by the host. */
+static struct rt_place place_of(CUmemLocation where)
+{
+    switch (where.type) {
+    case LOCATION_DEVICE: return (struct rt_place){RT_PLACE_DEVICE, where.id};
+    case LOCATION_HOST_NUMA: return (struct rt_place){RT_PLACE_NUMA, where.id};
+    default: return (struct rt_place){RT_PLACE_HOST, 0};
+    }
+}
+
 enum status cu_mem_advise_v2(CUdeviceptr dev_ptr, size_t count, int advice, CUmemLocation location)
 {
-    enum { SET_READ_MOSTLY = 1, SET_PREFERRED = 3, SET_ACCESSED_BY = 5, UNSET_ACCESSED_BY = 6 };
     struct rt_context *c;
     enum status st = api_context(&c);
     if (st != ST_OK)
         return st;
-    if (advice < SET_READ_MOSTLY || advice > UNSET_ACCESSED_BY)
+    if (advice < RT_ADVISE_READ_MOSTLY || advice > RT_ADVISE_NOT_ACCESSED_BY)
         return ST_INVALID_VALUE;
-    if (advice == SET_PREFERRED || advice >= SET_ACCESSED_BY)
+    if (advice == RT_ADVISE_PREFERRED || advice >= RT_ADVISE_ACCESSED_BY)
         st = api_location(location);
-    return st == ST_OK ? api_managed_range(dev_ptr, count) : st;
+    if (st == ST_OK)
+        st = api_managed_range(dev_ptr, count);
+    return st == ST_OK ? rt_advise(dev_ptr, count, (enum rt_advise)advice, place_of(location)) : st;
 }
 
 static CUmemLocation location_of(CUdevice dev)
@@ -295,15 +306,21 @@ enum status cu_mem_advise(CUdeviceptr dev_ptr, size_t count, int advice, CUdevic
     return cu_mem_advise_v2(dev_ptr, count, advice, location_of(device));
 }
 
+enum status api_prefetch(CUdeviceptr dev_ptr, size_t count, CUmemLocation location)
+{
+    enum status st = api_location(location);
+    if (st == ST_OK)
+        st = api_managed_range(dev_ptr, count);
+    return st == ST_OK ? rt_advise(dev_ptr, count, RT_ADVISE_PREFETCHED, place_of(location)) : st;
+}
+
 enum status cu_mem_prefetch_async_v2(CUdeviceptr dev_ptr, size_t count, CUmemLocation location, unsigned flags, CUstream stream)
 {
     struct rt_stream *s;
     enum status st = api_stream(stream, &s);
-    if (st == ST_OK)
-        st = api_location(location);
     if (st != ST_OK)
         return st;
-    return flags ? ST_INVALID_VALUE : api_managed_range(dev_ptr, count);
+    return flags ? ST_INVALID_VALUE : api_prefetch(dev_ptr, count, location);
 }
 
 enum status cu_mem_prefetch_async(CUdeviceptr dev_ptr, size_t count, CUdevice dst_device, CUstream stream)
@@ -311,22 +328,50 @@ enum status cu_mem_prefetch_async(CUdeviceptr dev_ptr, size_t count, CUdevice ds
     return cu_mem_prefetch_async_v2(dev_ptr, count, location_of(dst_device), 0, stream);
 }
 
-/* CUmem_range_attribute. Nothing was remembered of the advice, so the answers are those of a range without any. */
+enum { CPU_DEVICE = -1, INVALID_DEVICE = -2 };
+
+static int device_of(struct rt_place p) { return p.type == RT_PLACE_DEVICE ? p.id : p.type == RT_PLACE_NONE ? INVALID_DEVICE : CPU_DEVICE; }
+
+/* Devices, then INVALID_DEVICE up to the end. */
+static void accessed_by(const struct rt_advice *a, int *out, size_t n)
+{
+    size_t at = 0;
+    for (int d = 0; d < 32 && at < n; d++)
+        if (a->accessed_by >> d & 1)
+            out[at++] = d;
+    if (a->accessed_by & RT_ACCESSED_BY_HOST && at < n)
+        out[at++] = CPU_DEVICE;
+    while (at < n)
+        out[at++] = INVALID_DEVICE;
+}
+
+/* CUmem_range_attribute. */
 enum status cu_mem_range_get_attribute(void *data, size_t data_size, int attribute, CUdeviceptr dev_ptr, size_t count)
 {
     enum { READ_MOSTLY = 1, PREFERRED, ACCESSED_BY, LAST_PREFETCH, PREFERRED_TYPE, PREFERRED_ID, PREFETCH_TYPE, PREFETCH_ID };
-    enum { INVALID_DEVICE = -2 };
     struct rt_context *c;
+    struct rt_advice a;
     enum status st = api_context(&c);
     if (st == ST_OK)
         st = api_managed_range(dev_ptr, count);
+    if (st == ST_OK)
+        st = rt_advice(dev_ptr, count, &a);
     if (st != ST_OK)
         return st;
-    if (!data || attribute < READ_MOSTLY || attribute > PREFETCH_ID || data_size % sizeof(int) || (attribute != ACCESSED_BY && data_size != sizeof(int)))
+    if (!data || attribute < READ_MOSTLY || attribute > PREFETCH_ID || !data_size || data_size % sizeof(int) || (attribute != ACCESSED_BY && data_size != sizeof(int)))
         return ST_INVALID_VALUE;
-    int value = attribute == PREFERRED || attribute == ACCESSED_BY || attribute == LAST_PREFETCH ? INVALID_DEVICE : 0;
-    for (size_t i = 0; i < data_size / sizeof(int); i++)
-        ((int *)data)[i] = value;
+    int value = 0;
+    switch (attribute) {
+    case READ_MOSTLY: value = a.read_mostly; break;
+    case PREFERRED: value = device_of(a.preferred); break;
+    case ACCESSED_BY: accessed_by(&a, data, data_size / sizeof(int)); return ST_OK;
+    case LAST_PREFETCH: value = device_of(a.prefetched); break;
+    case PREFERRED_TYPE: value = a.preferred.type; break;
+    case PREFERRED_ID: value = a.preferred.id; break;
+    case PREFETCH_TYPE: value = a.prefetched.type; break;
+    case PREFETCH_ID: value = a.prefetched.id; break;
+    }
+    memcpy(data, &value, sizeof value);
     return ST_OK;
 }
 

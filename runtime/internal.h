@@ -116,6 +116,7 @@ struct allocation {                                     /* one per range in the 
     uint64_t id, charged_bytes;                         /* charged to the device */
     struct rt_pool *pool;
     struct graph_memory *graph;                         /* of a graph's alloc node; NULL: not */
+    struct advice_list *advice;                         /* NULL: none was given */
     bool sync_memops, freeing;                          /* freeing: rt_free_async was called */
     uint32_t opens;                                     /* of another process's memory: how often it was opened; 0: our own */
     uint64_t file_at;                                   /* in the file that shares it: of a pool's, or of another process's; 0: in none */
@@ -143,6 +144,7 @@ enum status allocation_make(struct allocation **out, const struct allocation_req
 void allocation_drop(struct allocation *a);             /* no waiting */
 void allocations_visit(void (*fn)(void *user, const struct allocation *a), void *user);     /* newest first, under the.memory */
 struct allocation *allocation_at(uint64_t base);        /* that starts there; takes the.memory */
+void advice_drop(struct advice_list *l);
 struct allocation *allocation_first(void);              /* of all, through next; under the.memory */
 void pool_account_free(struct allocation *a);           /* under the.memory */
 

@@ -149,6 +149,7 @@ static void drop_locked(struct allocation *a)
         block_put(a->block, memory_side(a->kind), a->block_bytes);
     uncharge(a);
     unlink_record(a);
+    advice_drop(a->advice);
     free(a);
 }
 

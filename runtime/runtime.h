@@ -107,6 +107,16 @@ struct rt_memory {                                      /* the allocation that h
 bool rt_memory_find(uint64_t address, struct rt_memory *out);    /* false: memory CUDA does not know (pageable) */
 enum status rt_memory_set_sync_memops(uint64_t address, bool on);
 
+/* Advice about managed memory (CUmem_advise; by pages), and prefetches: kept for questions, without effect. ST_INVALID_VALUE: not managed. */
+enum { RT_PLACE_NONE, RT_PLACE_DEVICE, RT_PLACE_HOST, RT_PLACE_NUMA };          /* CUmemLocationType */
+struct rt_place { int type, id; };                       /* zeroed: nowhere */
+#define RT_ACCESSED_BY_HOST (1ull << 32)
+struct rt_advice { bool read_mostly; struct rt_place preferred, prefetched; uint64_t accessed_by; /* a bit a device, and RT_ACCESSED_BY_HOST */ };
+enum rt_advise { RT_ADVISE_READ_MOSTLY = 1, RT_ADVISE_NOT_READ_MOSTLY, RT_ADVISE_PREFERRED, RT_ADVISE_NOT_PREFERRED, RT_ADVISE_ACCESSED_BY, RT_ADVISE_NOT_ACCESSED_BY,
+                 RT_ADVISE_PREFETCHED };
+enum status rt_advise(uint64_t address, uint64_t bytes, enum rt_advise what, struct rt_place place);
+enum status rt_advice(uint64_t address, uint64_t bytes, struct rt_advice *out);      /* what holds for all of its pages */
+
 enum status rt_alloc(struct rt_context *c, uint64_t bytes, uint64_t *address, struct error *err) MUST_CHECK;        /* 512-byte aligned, zeroed; bytes 0: ST_INVALID_VALUE */
 enum status rt_alloc_pitch(struct rt_context *c, uint64_t width, uint64_t height, uint64_t *address, uint64_t *pitch, struct error *err) MUST_CHECK;
 enum status rt_alloc_managed(struct rt_context *c, uint64_t bytes, uint32_t flags, uint64_t *address, struct error *err) MUST_CHECK;

@@ -86,6 +86,41 @@ static void managed(cudaStream_t s)
     OK(cudaFree(m));
 }
 
+static int asked(const void *p, size_t n, cudaMemRangeAttribute what)
+{
+    int v = 77;
+    OK(cudaMemRangeGetAttribute(&v, sizeof v, what, p, n));
+    return v;
+}
+
+// What was advised is answered for a range when it holds for all of its pages.
+static void advice()
+{
+    const size_t page = 4096;
+    char *m;
+    cudaMemLocation gpu = {cudaMemLocationTypeDevice, {0}}, cpu = {cudaMemLocationTypeHost, {0}};
+    OK(cudaMallocManaged(&m, 8 * page));
+    EXPECT(asked(m, 8 * page, cudaMemRangeAttributePreferredLocation) == cudaInvalidDeviceId && !asked(m, page, cudaMemRangeAttributeReadMostly), "advice from nowhere");
+    OK(cudaMemAdvise(m, 4 * page, cudaMemAdviseSetReadMostly, gpu));
+    OK(cudaMemAdvise(m + 2 * page, 4 * page, cudaMemAdviseSetPreferredLocation, gpu));
+    OK(cudaMemAdvise(m, 8 * page, cudaMemAdviseSetAccessedBy, cpu));
+    OK(cudaMemAdvise(m, page, cudaMemAdviseSetAccessedBy, gpu));
+    OK(cudaMemPrefetchAsync(m + page + 1, page, gpu, 0, 0)); // two pages
+    EXPECT(asked(m, 4 * page, cudaMemRangeAttributeReadMostly) == 1 && asked(m, 5 * page, cudaMemRangeAttributeReadMostly) == 0, "read mostly");
+    EXPECT(asked(m + 2 * page, 4 * page, cudaMemRangeAttributePreferredLocation) == 0 && asked(m, 4 * page, cudaMemRangeAttributePreferredLocation) == cudaInvalidDeviceId, "preferred");
+    EXPECT(asked(m + page, 2 * page, cudaMemRangeAttributeLastPrefetchLocation) == 0 && asked(m + page, 3 * page, cudaMemRangeAttributeLastPrefetchLocation) == cudaInvalidDeviceId, "prefetched");
+    EXPECT(asked(m + 2 * page, page, cudaMemRangeAttributePreferredLocationType) == cudaMemLocationTypeDevice, "its type");
+    int by[3];
+    OK(cudaMemRangeGetAttribute(by, sizeof by, cudaMemRangeAttributeAccessedBy, m, page));
+    EXPECT(by[0] == 0 && by[1] == cudaCpuDeviceId && by[2] == cudaInvalidDeviceId, "accessed by %d, %d, %d", by[0], by[1], by[2]);
+    OK(cudaMemRangeGetAttribute(by, sizeof by, cudaMemRangeAttributeAccessedBy, m, 2 * page));
+    EXPECT(by[0] == cudaCpuDeviceId && by[1] == cudaInvalidDeviceId, "accessed by %d, %d", by[0], by[1]);
+    OK(cudaMemAdvise(m, 8 * page, cudaMemAdviseUnsetPreferredLocation, gpu));
+    EXPECT(asked(m + 2 * page, page, cudaMemRangeAttributePreferredLocation) == cudaInvalidDeviceId, "preferred after all");
+    EXPECT_ERROR(cudaMemAdvise(m, 9 * page, cudaMemAdviseSetReadMostly, gpu), cudaErrorInvalidValue);
+    OK(cudaFree(m));
+}
+
 static void attributes(cudaStream_t s)
 {
     cudaStreamAttrValue v = {}, got = {};
@@ -150,6 +185,7 @@ int main(void)
     copies(s);
     boxes(s);
     managed(s);
+    advice();
     attributes(s);
     logs();
     return app_verdict();
