@@ -100,10 +100,32 @@ static enum place place_of(uint64_t address, const struct rt_copy *c, uint64_t p
     return memory_place(address, bytes);
 }
 
+/* Copies and fills of a simulated GPU take its time: they go through the queues. */
+static bool always_queued(void) { return sim_on() && !host_watched(); }
+
+/* An operation that is waited for. */
+static enum status run_queued(struct rt_stream *s, const struct op *what)
+{
+    enum status st = ST_OUT_OF_MEMORY;
+    pthread_mutex_lock(&the.lock);
+    struct op *op = op_new(s, (enum op_kind)what->kind);
+    if (op) {
+        op->u = what->u;
+        op_push(op);
+        fifo_wait(s, op->seq);
+        st = ST_OK;
+    }
+    pthread_mutex_unlock(&the.lock);
+    context_flush(s->context);
+    return st == ST_OK ? context_status(s->context) : st;
+}
+
 static enum status wait_then_copy(struct rt_stream *s, const struct rt_copy *copy)
 {
     if (streams_in_simulation())
         return ST_NOT_PERMITTED;
+    if (always_queued())
+        return run_queued(s, &(struct op){.kind = OP_COPY, .u.copy = *copy});
     pthread_mutex_lock(&the.lock);
     stream_wait(s);
     pthread_mutex_unlock(&the.lock);
@@ -138,7 +160,7 @@ static enum status copy_async(struct rt_stream *s, const struct rt_copy *copy, b
     enum status st = ST_OK;
     struct op done = {.u.copy = *copy};        /* what it would have been */
     pthread_mutex_lock(&the.lock);
-    bool now = (bytes <= DIRECT_BYTES || src_pageable) && stream_idle(s);
+    bool now = (bytes <= DIRECT_BYTES || src_pageable) && !always_queued() && stream_idle(s);
     if (!now) {
         struct op *op = op_new(s, OP_COPY);
         if (op)
@@ -239,10 +261,12 @@ enum status rt_memset(struct rt_stream *s, uint64_t dst, uint64_t pitch, uint32_
         return st;
     if (wait == RT_SYNC && streams_in_simulation())
         return ST_NOT_PERMITTED;
+    if (wait == RT_SYNC && always_queued())
+        return run_queued(s, &(struct op){.kind = OP_SET, .u.set = set});
     pthread_mutex_lock(&the.lock);
     if (wait == RT_SYNC)
         stream_wait(s);
-    bool now = wait == RT_SYNC || (bytes <= DIRECT_BYTES && stream_idle(s));
+    bool now = wait == RT_SYNC || (bytes <= DIRECT_BYTES && !always_queued() && stream_idle(s));
     if (!now) {
         struct op *op = op_new(s, OP_SET);
         if (op) {

@@ -400,6 +400,13 @@ enum status sim_start(struct device *d, struct emu_grid *grid, const struct laun
 enum emu_policy sim_policy(struct device *d);           /* of divergence, as the configuration has it */
 enum slice sim_slice(struct device *d, struct sim_launch *l);      /* some thousand cycles, or to the end of a kernel */
 uint64_t device_now_ns(const struct device *d);         /* simulated time, or the host's */
+bool sim_ready(struct device *d);                       /* there is a timing model now, or a log message says why not */
+void sim_pass(struct device *d, uint64_t cycle);        /* time goes on to this core cycle, unless kernels run: they make it go on */
+/* transfer.c: copies and fills take simulated time; under the.lock, by the thread that drives. */
+bool transfer_begin(struct op *op);                     /* it was done; false: it takes no time, and has ended */
+bool transfers_any(void);
+uint64_t transfers_next(const struct device *d);        /* core cycle at which the first of the device's ends; UINT64_MAX: none */
+struct op *transfer_ended(bool alone);                  /* one whose time is over, NULL: none. alone: no kernel runs, so that time goes on to the end of one */
 void sim_stop(void);
 /* For the debugger: see grid_residents; the state of an SM's pipeline as lines of text, to be freed, NULL: there is no such SM. */
 size_t sim_residents(const struct device *d, uint64_t grid_id, struct emu_cta **out, size_t n);

@@ -2,7 +2,7 @@
  *
  * Every stream is a FIFO of operations; streams with work form a ring. The simulation thread takes the next operation that may run: the
  * legacy stream's first, then round robin from the stream served last, higher priorities before lower ones. Copies, fills and records are
- * done on the spot; a launch joins the running grids, which take turns; host functions go to the callback thread, because they may
+ * done on the spot (on the simulated GPU copies and fills end when their time is over: transfer.c); a launch joins the running grids, which take turns; host functions go to the callback thread, because they may
  * block on what another stream does.
  *
  * A thread that waits for the device does the simulation thread's work itself as long as that one has not begun: a short kernel followed
@@ -362,6 +362,8 @@ static void run(struct op *op)
         else
             allocation_drop(op->u.allocation);
         pthread_mutex_lock(&the.lock);
+        if (slow && sim_on() && !host_watched() && transfer_begin(op))
+            return;
     } else if (op->kind == OP_WRITE_VALUE && !dropped) {
         op_value_write(op);
     }
@@ -424,12 +426,15 @@ static void sleep_for_work(void)
 static bool drive(void)
 {
     struct op *op = pauses ? NULL : pick();
-    if (!op && (pauses || !running.n))
+    if (!op && (pauses || !(running.n || transfers_any())))
         return false;
+    struct op *ended = NULL;
     driven = true;
     driver = pthread_self();
     if (op)
         run(op);
+    else if (transfers_any() && (ended = transfer_ended(!running.n)))
+        finish(ended);
     else
         run_turn();
     driven = false;
@@ -530,7 +535,7 @@ void queue_each(void (*fn)(void *user, struct op *op), void *user)
         } while (t != ring);
 }
 
-bool queue_quiet(void) { return !running.n && !driven; }
+bool queue_quiet(void) { return !running.n && !transfers_any() && !driven; }
 
 void queue_wake(void)
 {

@@ -44,6 +44,15 @@ static enum status gpu_ready(struct device *d, struct error *err)
     return st == ST_OK ? report_open(d, err) : st;
 }
 
+bool sim_ready(struct device *d)
+{
+    struct error e = {0};
+    if (gpu_ready(d, &e) == ST_OK)
+        return true;
+    log_error("%s", e.text);
+    return false;
+}
+
 enum emu_policy sim_policy(struct device *d)
 {
     return gpu_ready(d, NULL) == ST_OK && timing_gpu_config(d->gpu)->gpu.divergence == TIMING_STACK ? EMU_STACK : EMU_ITS;
@@ -78,6 +87,12 @@ static void take_ended(struct device *d)
 }
 
 static uint64_t ns_of(const struct device *d) { return (uint64_t)((double)timing_gpu_cycle(d->gpu) * 1000.0 / timing_gpu_config(d->gpu)->clock.core); }
+
+void sim_pass(struct device *d, uint64_t cycle)
+{
+    timing_gpu_pass(d->gpu, cycle);
+    atomic_store(&d->sim_ns, ns_of(d));
+}
 
 static void deadlock(const struct device *d, struct sim_launch *l)
 {

@@ -47,6 +47,9 @@ enum timing_stop { TIMING_KERNEL_ENDED, TIMING_IDLE /* no kernel is resident */,
 /* Runs until something of that happens. A fault, deadlock or stop ends every resident kernel. Limits are looked at when a window ends, some hundred cycles. */
 enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until);
 
+/* Time goes on to `until` where no kernel is resident; else nothing happens. */
+void timing_gpu_pass(struct timing_gpu *g, uint64_t until);
+
 struct timing_kernel_result { void *user; uint64_t started, ended; uint64_t thread_insns, warp_insns, ctas; };
 /* A kernel that ended, oldest first; false: none. */
 bool timing_kernel_take(struct timing_gpu *g, struct timing_kernel_result *out);
