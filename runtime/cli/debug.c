@@ -141,7 +141,7 @@ int verb_debug(struct cli *c, int argc, char **argv)
     if (!read_options(c, argc, argv, &at, &w))
         return EXIT_OWN_FAILURE;
     if (c->help_wanted)
-        return verb_help(c, 1, (char *[]){(char[]){"debug"}, NULL});
+        return verb_help(c, 1, (char *[]){(char *)(uintptr_t)"debug", NULL});
     if (at == argc) {
         say_error("which program?");
         say_hint("heddle debug ./app args");

@@ -16,6 +16,7 @@ struct breakpoint {
     unsigned number, server;                   /* the server's number for it; 0: it does not have it (yet) */
     bool watch, temporary, disabled, silent;
     bool refused;                              /* the server's objection was told */
+    bool pending;                              /* no code that was loaded has it */
     uint64_t ignore;
     char *what;                                /* as it was typed, for lists */
     char *request;                             /* for the server, without condition, ignore and temporary */

@@ -257,7 +257,7 @@ void command_ignore(struct session *s, const char *word, char *args)
     }
     if (!b->server || !s->greeted || ask(s, &a, "ignore %u %" PRIu64, b->server, n)) {
         b->ignore = n;
-        tell("Breakpoint %u will be passed %" PRIu64 " times\n", b->number, n);
+        tell("Breakpoint %u will be passed %" PRIu64 " %s\n", b->number, n, n == 1 ? "time" : "times");
     }
     wire_answer_free(&a);
 }

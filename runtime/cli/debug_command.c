@@ -2,6 +2,7 @@
 #include "runtime/cli/debug.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,10 +169,14 @@ void command_file(struct session *s, const char *path)
         return;
     }
     FILE *f = fopen(path, "re");
-    if (!f) {
-        complain(s, "%s: %s", path, strerror(errno));
+    bool folder = f && fseek(f, 0, SEEK_END) == 0 && ftell(f) == LONG_MAX;         /* what a folder's end is */
+    if (!f || folder) {
+        complain(s, "%s: %s", path, strerror(f ? EISDIR : errno));
+        if (f)
+            fclose(f);
         return;
     }
+    rewind(f);
     struct input *in = input_plain(s, f, path), *before = s->input;
     const char *line;
     bool interrupted = false;

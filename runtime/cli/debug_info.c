@@ -13,13 +13,21 @@ enum { MOST_COLUMNS = 10, CELL = 512 };
 
 static void place_text(const struct wire_line *l, char *out, size_t n)
 {
-    const char *function = wire_get(l, "function_name");
-    function = function ? function : wire_text(l, "function");
-    int used = snprintf(out, n, "%.200s%s%s", function, wire_get(l, "insn") ? "+" : "", wire_text(l, "insn"));
+    int used = snprintf(out, n, "%.200s%s%s", show_function(l), wire_get(l, "insn") ? "+" : "", wire_text(l, "insn"));
     if (wire_get(l, "file"))
         snprintf(out + used, n - (size_t)used, "  %.200s:%s", wire_text(l, "file"), wire_text(l, "line"));
     else if (wire_get(l, "ptx_line"))
         snprintf(out + used, n - (size_t)used, "  ptx %s", wire_text(l, "ptx_line"));
+}
+
+static void readable_name(const struct wire_line *l, const char *key, char out[CELL])
+{
+    char readable_key[32];
+    snprintf(readable_key, sizeof readable_key, "%s_name", key);
+    if (wire_get(l, readable_key))
+        snprintf(out, CELL, "%s", wire_text(l, readable_key));
+    else
+        demangle(wire_text(l, key), out, CELL);
 }
 
 static void cell_text(const struct column *c, const struct wire_line *l, char out[CELL])
@@ -31,8 +39,8 @@ static void cell_text(const struct column *c, const struct wire_line *l, char ou
         show_lanes(out, mask, wire_number(l, "active", mask), wire_number(l, "exited", 0));
     } else if (strcmp(c->key, "place") == 0) {
         place_text(l, out, CELL);
-    } else if (strcmp(c->key, "kernel") == 0 && wire_get(l, "kernel_name")) {
-        snprintf(out, CELL, "%s", wire_text(l, "kernel_name"));
+    } else if (strcmp(c->key, "kernel") == 0 || (strcmp(c->key, "function") == 0)) {
+        readable_name(l, c->key, out);
     } else {
         snprintf(out, CELL, "%s", wire_text(l, c->key));
     }
@@ -63,8 +71,8 @@ static void table(const struct wire_answer *a, const struct column *columns)
                 cell_text(&columns[k], &a->lines.at[i - 1], cell);
             else
                 snprintf(cell, CELL, "%s", columns[k].title);
-            if (k == last && !columns[k].right)
-                tell("%s", cell);
+            if (k == last)
+                tell("%*s", columns[k].right ? (int)width[k] : 0, cell);
             else
                 tell(columns[k].right ? "%*s  " : "%-*s  ", (int)width[k], cell);
         }
@@ -235,7 +243,7 @@ static void screen_breakpoints(struct session *s, char *args)
             tell("%33s if %s\n", "", b->condition);
         uint64_t ignore = l ? wire_number(l, "ignore", 0) : b->ignore;
         if (ignore)
-            tell("%33s passed %" PRIu64 " more times\n", "", ignore);
+            tell("%33s passed %" PRIu64 " more %s\n", "", ignore, ignore == 1 ? "time" : "times");
         for (size_t k = 0; k < b->commands.n; k++)
             tell("%33s > %s\n", "", b->commands.at[k]);
     }

@@ -197,15 +197,19 @@ void command_frame(struct session *s, const char *word, char *args)
         return;
     }
     uint64_t want = *word == 'u' ? s->frame + n : *word == 'd' ? s->frame - n : n;
-    if (ask(s, &a, "focus frame=%" PRIu64, want)) {
-        unsigned frame = (unsigned)want;
-        if (a.lines.n)
-            place_take(s, &a.lines.at[0]);
-        s->frame = frame;
-        tell("#%-2u %s+%s\n", frame, show_function(&s->place), wire_text(&s->place, "insn"));
-        show_place(s, false);
-    }
+    bool ok = ask(s, &a, "focus frame=%" PRIu64, want);
     wire_answer_free(&a);
+    if (ok && ask(s, &a, "backtrace") && want < a.lines.n) {
+        const struct wire_line *l = &a.lines.at[want];
+        say_frame(l);
+        if (wire_get(l, "line")) {
+            show_source_line(s, wire_text(l, "file"), (unsigned)wire_number(l, "line", 0));
+            snprintf(s->list_file, sizeof s->list_file, "%s", wire_text(l, "file"));
+            s->list_first = 0;
+        }
+        s->frame = (unsigned)want;
+        wire_answer_free(&a);
+    }
 }
 
 /* ---- focus ---- */

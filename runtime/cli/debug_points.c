@@ -80,6 +80,7 @@ bool breakpoint_send(struct session *s, struct breakpoint *b, struct wire_answer
     textbuf_free(&request);
     if (ok && a->lines.n)
         b->server = (unsigned)wire_number(&a->lines.at[0], "breakpoint", 0);
+    b->pending = ok && a->lines.n && wire_number(&a->lines.at[0], "pending", 0);
     return ok;
 }
 
@@ -108,7 +109,7 @@ void breakpoints_lost(struct session *s)
 {
     for (size_t i = 0; i < s->breakpoints.n; i++) {
         s->breakpoints.at[i].server = 0;
-        s->breakpoints.at[i].refused = false;
+        s->breakpoints.at[i].refused = s->breakpoints.at[i].pending = false;
     }
 }
 

@@ -8,19 +8,23 @@
 
 /* ---- expressions ---- */
 
-/* Replaces $1, $, $$ (values that were printed) and $pc; what else begins with $ is the server's. */
+/* $1, $ (the last), $$ (the one before), $$3 (three before): how many bytes name a printed value, and which it is (from 1). 0: none. */
+static size_t history_name(const struct session *s, const char *p, size_t *index)
+{
+    size_t dollars = *p == '$' ? 1 + (p[1] == '$') : 0, digits = strspn(p + dollars, "0123456789");
+    size_t n = digits ? strtoul(p + dollars, NULL, 10) : dollars - 1, last = s->values.n;
+    if (!dollars || (!digits && (isalnum((unsigned char)p[dollars]) || p[dollars] == '_')))
+        return 0;
+    *index = dollars == 1 && digits ? n : n < last ? last - n : 0;
+    return *index && *index <= last ? dollars + digits : 0;
+}
+
+/* Replaces the names of printed values, and $pc; what else begins with $ is the server's. */
 void print_expand(const struct session *s, const char *text, struct textbuf *out)
 {
     for (const char *p = text; *p;) {
-        size_t digits = *p == '$' ? strspn(p + 1, "0123456789") : 0, index = 0, used = 1 + digits;
-        bool dollars = p[0] == '$' && !digits && !isalnum((unsigned char)p[1]) && p[1] != '_';
-        if (digits)
-            index = strtoul(p + 1, NULL, 10);
-        if (dollars) {
-            used = 1 + (p[1] == '$');
-            index = s->values.n >= used ? s->values.n - used + 1 : 0;
-        }
-        if ((digits || dollars) && index && index <= s->values.n) {
+        size_t index, used = history_name(s, p, &index);
+        if (used) {
             textbuf_add(out, "(%s)", s->values.at[index - 1]);
             p += used;
         } else if (strncmp(p, "$pc", 3) == 0 && !isalnum((unsigned char)p[3]) && wire_get(&s->place, "pc")) {
@@ -65,7 +69,8 @@ static bool take_format(struct session *s, char **args, char format[16])
 static void remember(struct session *s, const struct wire_line *l)
 {
     const char *value = wire_text(l, "value");
-    char *copy = strdup(value);
+    bool number = isdigit((unsigned char)*value) || *value == '-';
+    char *copy = strndup(value, number ? strcspn(value, " ") : strlen(value));     /* 65 'A' is 65 */
     if (copy && !vec_push(&s->values, copy))
         free(copy);
 }
@@ -73,12 +78,12 @@ static void remember(struct session *s, const struct wire_line *l)
 void command_print(struct session *s, const char *word, char *args)
 {
     struct wire_answer a;
-    char format[16];
+    char format[16], last[] = "$";
     (void)word;
     if (!take_format(s, &args, format))
         return;
     if (!*args)
-        args = (char[]){"$"};
+        args = last;
     if (strcmp(args, "$") == 0 && !s->values.n) {
         complain(s, "print: what? Nothing has been printed yet that could be printed again");
         return;

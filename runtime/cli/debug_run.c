@@ -89,6 +89,9 @@ static void forget_program(struct session *s)
 static void say_end(struct session *s)
 {
     int status = s->process.wait_status;
+    for (size_t i = 0; i < s->breakpoints.n; i++)
+        if (s->breakpoints.at[i].pending)
+            tell("breakpoint %u (%s): no code that was loaded has it\n", s->breakpoints.at[i].number, s->breakpoints.at[i].what);
     if (!s->greeted && s->hello)
         run_explain(s->cli, &s->target, s->hello, status);
     if (WIFSIGNALED(status))
@@ -134,12 +137,21 @@ static void on_stopped(struct session *s, struct wire_line *e)
         breakpoint_spent(s, b);
 }
 
+static void on_resolved(struct session *s, const struct wire_line *e)
+{
+    struct breakpoint *b = breakpoint_of_server(s, wire_number(e, "breakpoint", 0));
+    if (b)
+        b->pending = false;
+}
+
 static void on_event(struct session *s, struct wire_line *e)
 {
     if (strcmp(e->kind, "hello") == 0)
         on_hello(s, e);
     else if (strcmp(e->kind, "stopped") == 0)
         on_stopped(s, e);
+    else if (strcmp(e->kind, "resolved") == 0)
+        on_resolved(s, e);
     else if (strcmp(e->kind, "finished") == 0 && s->stepping)
         tell("[launch %s, %s, has finished]\n", wire_text(e, "launch"), wire_text(e, "kernel"));
     wire_line_free(e);
@@ -335,13 +347,12 @@ void command_resume(struct session *s, const char *verb, char *args)
 {
     struct textbuf request = {0};
     uint64_t n;
-    bool plain = strcmp(verb, "continue") == 0;
+    bool plain = strcmp(verb, "continue") == 0, anywhere = plain || strcmp(verb, "cycle") == 0;
     if (s->state == RUNNING && plain) {
         wait_for_stop(s);
         return;
     }
-    /* Backwards from the end of a kernel and on from a stop in the host's code: the server knows what can be done. */
-    if (plain ? !need_program(s) : !need_kernel(s))
+    if (anywhere ? !need_program(s) : !need_kernel(s))
         return;
     if (*args && !takes_location(verb) && !word_number(args, &n)) {
         complain(s, "%s takes a number, not '%.40s'", verb, args);
@@ -350,7 +361,7 @@ void command_resume(struct session *s, const char *verb, char *args)
     if (plain && *args) {
         if (!pass_times(s, n))
             return;
-        args = (char[]){""};
+        args += strlen(args);                  /* it is not for the server */
     }
     if (strcmp(verb, "advance") == 0 && !*args) {
         complain(s, "advance: to which place?");

@@ -30,10 +30,12 @@ static void place_lanes(const struct wire_line *p, char out[64])
     show_lanes(out, mask, wire_number(p, "active", mask), wire_number(p, "exited", 0));
 }
 
+/* The library demangles only in a program that has libstdc++; we look for one ourselves. */
 const char *show_function(const struct wire_line *p)
 {
+    static char readable[1024];
     const char *name = wire_get(p, "function_name");
-    return name ? name : wire_text(p, "function");
+    return name ? name : demangle(wire_text(p, "function"), readable, sizeof readable);
 }
 
 static void say_who(const struct session *s)
@@ -43,9 +45,9 @@ static void say_who(const struct session *s)
     place_lanes(p, lanes);
     tell("  launch %s  block %s  thread %s  warp %s lane %s", wire_text(p, "launch"), wire_text(p, "block"), wire_text(p, "thread"),
          wire_text(p, "warp"), wire_text(p, "lane"));
-    if (wire_get(p, "sm"))
+    if (s->sim && wire_get(p, "sm"))
         tell("  sm %s", wire_text(p, "sm"));
-    if (wire_get(p, "cycle"))
+    if (s->sim && wire_get(p, "cycle"))
         tell("  cycle %s", wire_text(p, "cycle"));
     tell("\n  lanes %s\n", lanes);
 }
@@ -77,8 +79,10 @@ void show_place(struct session *s, bool whole)
         return;
     }
     unsigned line = (unsigned)wire_number(p, "line", 0);
-    if (whole)
+    if (whole) {
         say_who(s);
+        place_lanes(p, s->lanes_shown);
+    }
     if (line)
         show_source_line(s, wire_text(p, "file"), line);
     say_instruction(s);
@@ -93,6 +97,10 @@ void show_place(struct session *s, bool whole)
 
 static void say_in(const struct wire_line *p)
 {
+    if (!wire_get(p, "kernel")) {              /* a cycle in which no warp runs */
+        tell("no warp runs here\n");
+        return;
+    }
     tell("%s", show_function(p));
     if (wire_get(p, "file"))
         tell(", %s:%s", wire_text(p, "file"), wire_text(p, "line"));
@@ -103,7 +111,10 @@ static void say_breakpoint(struct session *s, const struct wire_line *p)
 {
     const struct breakpoint *b = breakpoint_of_server(s, wire_number(p, "breakpoint", 0));
     const char *what = wire_text(p, "what");
-    bool plain = !*what || strcmp(what, "line") == 0 || strcmp(what, "function") == 0 || strcmp(what, "address") == 0 || strcmp(what, "ptx") == 0;
+    static const char *const special[] = {"entry", "launch", "cycle", "error", "divergence", "barrier"};
+    bool plain = true;
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        plain &= strcmp(what, special[i]) != 0;
     tell("\n%s %u, ", b && b->temporary ? "Temporary breakpoint" : "Breakpoint", b ? b->number : 0);
     if (!plain)
         tell("%s: ", what);
@@ -119,10 +130,10 @@ static void say_watchpoint(struct session *s, const struct wire_line *p)
     tell("\nWatchpoint %u: %s", b ? b->number : 0, expression ? expression : b ? b->what : "");
     tell(", %s of %s bytes at %s%s\n", wire_text(p, "access"), wire_text(p, "bytes"), wire_text(p, "address"),
          strcmp(wire_text(p, "by"), "host") == 0 ? " by the host" : "");
-    if (wire_get(p, "old"))
-        tell("  old  %s\n", wire_text(p, "old"));
-    if (wire_get(p, "new"))
-        tell("  new  %s\n", wire_text(p, "new"));
+    if (strcmp(wire_text(p, "access"), "read") == 0)
+        tell("  value  %s\n", wire_text(p, "new"));
+    else
+        tell("  old  %s\n  new  %s\n", wire_text(p, "old"), wire_text(p, "new"));
     if (wire_get(p, "kernel"))
         say_in(p);
 }
@@ -132,11 +143,10 @@ static void say_error_stop(struct session *s, const struct wire_line *p)
     (void)s;
     tell("\n%s (%s): ", wire_text(p, "name"), wire_text(p, "status"));
     say_in(p);
-    for (const char *line = wire_text(p, "report"); *line;) {
-        size_t n = strcspn(line, "\n");
-        tell("  %.*s\n", (int)n, line);
-        line += n + (line[n] == '\n');
-    }
+    /* Its first line: the others say again where we are. */
+    const char *report = wire_text(p, "report");
+    if (*report)
+        tell("  %.*s\n", (int)strcspn(report, "\n"), report);
 }
 
 static void say_interrupt(struct session *s, const struct wire_line *p)
@@ -196,8 +206,11 @@ void show_stop(struct session *s)
             reasons[i].say(s, p);
             whole = reasons[i].whole;
         }
-    if (!has_kernel(s))
+    if (!has_kernel(s)) {
+        if (!whole)
+            tell("cycle %s, no warp runs here\n", wire_text(p, "cycle"));
         return;
+    }
     bool changed = lanes_changed(s);
     if (!whole && changed)
         tell("  lanes %s\n", s->lanes_shown);
