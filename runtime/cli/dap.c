@@ -231,30 +231,38 @@ static bool read_editor(struct dap *d)
 
 /* ---- the loop ---- */
 
+/* What the program has printed by now. */
 static void read_program(struct dap *d, int *fd, const char *category)
 {
     char bytes[8192];
-    ssize_t n = *fd >= 0 ? read(*fd, bytes, sizeof bytes - 1) : 0;
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (n <= 0) {
-        if (*fd >= 0)
+    ssize_t n = 1;
+    while (*fd >= 0 && n > 0) {
+        n = read(*fd, bytes, sizeof bytes - 1);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            return;
+        if (n <= 0) {
             close(*fd);
-        *fd = -1;
-        return;
+            *fd = -1;
+            return;
+        }
+        bytes[n] = 0;
+        for (ssize_t i = 0; i < n; i++)
+            if (!bytes[i])
+                bytes[i] = ' ';
+        dap_output(d, category, bytes);
     }
-    bytes[n] = 0;
-    for (ssize_t i = 0; i < n; i++)
-        if (!bytes[i])
-            bytes[i] = ' ';
-    dap_output(d, category, bytes);
 }
 
 static void read_library(struct dap *d)
 {
     struct wire_line e;
     enum wire_got got;
+    if (d->s.process.wire.fd < 0 && !d->s.process.wire.events.n)
+        return;
     while ((got = wire_event(&d->s.process.wire, &e)) == WIRE_EVENT) {
+        /* What was printed before the event is told before it. */
+        read_program(d, &d->program_out, "stdout");
+        read_program(d, &d->program_err, "stderr");
         dap_library_event(d, &e);
         wire_line_free(&e);
     }
@@ -267,20 +275,18 @@ static void loop(struct dap *d)
     sigset_t none;
     sigemptyset(&none);
     while (!d->over) {
+        read_library(d);                       /* also what came with an answer and lies in the buffer */
         struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = d->s.process.wire.fd, .events = POLLIN},
                                {.fd = d->program_out, .events = POLLIN}, {.fd = d->program_err, .events = POLLIN}};
-        bool unread = d->s.process.wire.events.n > 0;
         bool over = d->s.state != NO_PROGRAM && process_over(&d->s.process);
         struct timespec now = {0};
-        int n = ppoll(fds, 4, unread || over ? &now : NULL, &none);
+        int n = ppoll(fds, 4, over ? &now : NULL, &none);
         if (interrupts_taken())
             return;
         if (n > 0 && fds[2].revents)
             read_program(d, &d->program_out, "stdout");
         if (n > 0 && fds[3].revents)
             read_program(d, &d->program_err, "stderr");
-        if (unread || (n > 0 && fds[1].revents))
-            read_library(d);
         if (n > 0 && fds[0].revents && !read_editor(d))
             return;
         /* All that it printed comes first; a child of its own may keep the pipes open for ever. */

@@ -40,12 +40,11 @@ void dap_threads(struct dap *d, const cJSON *request, const cJSON *args)
     for (size_t i = 0; kernel && i < a.lines.n; i++) {
         const struct wire_line *l = &a.lines.at[i];
         char name[256], lanes[64];
-        uint64_t mask = wire_number(l, "mask", 0);
         if (strcmp(wire_text(l, "warp"), last) == 0)
             continue;                          /* a second split of the same warp */
         last = wire_text(l, "warp");
         const char *block = wire_get(l, "block") ? wire_text(l, "block") : wire_text(&d->s.place, "block");
-        show_lanes(lanes, mask, wire_number(l, "active", mask), wire_number(l, "exited", 0));
+        show_lanes_of(l, lanes);
         snprintf(name, sizeof name, "block %s warp %s  %s  %s", block, last, lanes, wire_text(l, "state"));
         one_thread(j, dap_thread_id(d, block, (unsigned)wire_number(l, "warp", 0)), name);
     }
@@ -101,11 +100,10 @@ void dap_source_named(struct dap *d, struct json *j, const char *name, const str
 
 static void one_frame(struct dap *d, struct json *j, const struct wire_line *l, uint64_t id)
 {
-    const char *name = wire_get(l, "function_name");
     bool source = wire_get(l, "file") != NULL;
     json_object(j, NULL);
     json_u64(j, "id", id);
-    json_text(j, "name", name ? name : wire_text(l, "function"));
+    json_text(j, "name", show_function(l));
     dap_source_named(d, j, "source", l);
     json_u64(j, "line", wire_number(l, source ? "line" : "ptx_line", 1) - 1 + d->lines_from);
     json_u64(j, "column", d->columns_from);
@@ -177,11 +175,10 @@ static void thread_values(struct dap *d, struct json *j)
     static const char *const keys[] = {"block", "thread", "warp", "lane", "launch", "kernel", "sm", "cycle", "text"};
     const struct wire_line *p = &d->s.place;
     char lanes[64];
-    uint64_t mask = wire_number(p, "mask", 0);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (wire_get(p, keys[i]))
             one_value(j, strcmp(keys[i], "text") == 0 ? "instruction" : keys[i], wire_text(p, keys[i]), NULL, NULL);
-    show_lanes(lanes, mask, wire_number(p, "active", mask), wire_number(p, "exited", 0));
+    show_lanes_of(p, lanes);
     one_value(j, "lanes", lanes, NULL, NULL);
 }
 

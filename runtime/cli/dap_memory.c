@@ -123,7 +123,8 @@ void dap_disassemble(struct dap *d, const cJSON *request, const cJSON *args)
         dap_refuse(d, request, "disassemble: at most %d instructions at a time", MOST_INSTRUCTIONS);
         return;
     }
-    if (!dap_ask(d, request, &a, "disassemble at=*0x%" PRIx64, pc)) {
+    /* The whole function: its number stands in the high half of a pc, the instruction in the low one. */
+    if (!dap_ask(d, request, &a, "disassemble at=*0x%" PRIx64, pc & ~UINT64_C(0xffffffff))) {
         wire_answer_free(&a);
         return;
     }

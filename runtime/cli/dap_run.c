@@ -102,6 +102,10 @@ static bool start_program(struct dap *d)
         close(d->program_err);
     d->program_out = out[0];
     d->program_err = err[0];
+    if (ok) {
+        fcntl(out[0], F_SETFL, O_NONBLOCK);
+        fcntl(err[0], F_SETFL, O_NONBLOCK);
+    }
     d->s.state = ok ? RUNNING : NO_PROGRAM;
     d->s.greeted = d->waiting_start = false;
     return ok;
@@ -251,7 +255,7 @@ static const char *stop_reason(const struct wire_line *e, char text[1024])
         snprintf(text, 1024, "the warp has ended");
     else if (wire_number(e, "end", 0))
         snprintf(text, 1024, "the beginning of the kernel");
-    else if (*what)
+    else if (strcmp(what, "divergence") == 0 || strcmp(what, "barrier") == 0)
         snprintf(text, 1024, "%s", what);
     text[strcspn(text, "\n")] = 0;
     if (strcmp(what, "entry") == 0)

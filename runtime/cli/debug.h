@@ -135,6 +135,7 @@ void show_stop(struct session *s);             /* debug_stop.c: why (keys of the
 void show_place(struct session *s, bool whole);
 const char *show_function(const struct wire_line *p);                   /* the readable name where there is one */
 void show_lanes(char out[64], uint64_t here, uint64_t active, uint64_t exited);
+void show_lanes_of(const struct wire_line *place, char out[64]);
 void info_help(void);                                                   /* debug_info.c */
 void show_displays(struct session *s);                                  /* debug_print.c */
 void show_code(const struct wire_answer *a);                            /* debug_list.c: lines of `disassemble` */

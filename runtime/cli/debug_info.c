@@ -27,7 +27,7 @@ static void readable_name(const struct wire_line *l, const char *key, char out[C
     if (wire_get(l, readable_key))
         snprintf(out, CELL, "%s", wire_text(l, readable_key));
     else
-        demangle(wire_text(l, key), out, CELL);
+        demangle(wire_text(l, wire_get(l, key) ? key : "name"), out, CELL);
 }
 
 static void cell_text(const struct column *c, const struct wire_line *l, char out[CELL])
@@ -35,8 +35,7 @@ static void cell_text(const struct column *c, const struct wire_line *l, char ou
     if (strcmp(c->key, "*") == 0) {
         snprintf(out, CELL, "%s", wire_number(l, "focus", 0) ? "*" : "");
     } else if (strcmp(c->key, "lanes") == 0) {
-        uint64_t mask = wire_number(l, "mask", 0);
-        show_lanes(out, mask, wire_number(l, "active", mask), wire_number(l, "exited", 0));
+        show_lanes_of(l, out);
     } else if (strcmp(c->key, "place") == 0) {
         place_text(l, out, CELL);
     } else if (strcmp(c->key, "kernel") == 0 || (strcmp(c->key, "function") == 0)) {
@@ -124,7 +123,7 @@ TABLE(locals, "no parameters and no variables", {"Name", "name", false}, {"Space
       {"Address", "address", false}, {"Value", "value", false})
 TABLE(streams, "no stream", {"Stream", "stream", true}, {"Pending", "pending", true}, {"First", "head", false})
 TABLE(allocations, "nothing is allocated", {"Address", "address", false}, {"Bytes", "bytes", true}, {"Kind", "kind", false}, {"By", "what", false}, {"No", "id", true})
-TABLE(functions, "no function", {"Kind", "kind", false}, {"Insns", "insns", true}, {"Name", "name", false}, {"File", "file", false}, {"Line", "line", true})
+TABLE(functions, "no function", {"Kind", "kind", false}, {"Insns", "insns", true}, {"Name", "function", false}, {"File", "file", false}, {"Line", "line", true})
 TABLE(devices, "no device", {"Device", "device", true}, {"Name", "name", false}, {"SMs", "sms", true}, {"sm_", "sm", true}, {"Bytes", "bytes", true})
 TABLE(barriers, "no warp waits at a barrier", {"Barrier", "barrier", true}, {"Arrived", "arrived", true}, {"Of", "need", true}, {"Warps", "warps", false})
 TABLE(modules, "no module is loaded", {"Kernels", "kernels", true}, {"Functions", "functions", true}, {"Module", "name", false}, {"PTX", "ptx", false})

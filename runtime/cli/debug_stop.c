@@ -5,7 +5,8 @@
  *     17          y[i] = a * x[i];
  *     => saxpy+12                  mul.f32 %f3, %f1, %f2;
  *
- * Lanes: 1 executes the instruction, 0 is there but its guard is off, . is elsewhere, - has exited; lane 0 comes first. */
+ * Lanes: 1 executes the instruction (a guarded branch: jumps), 0 is there but its guard is off, . is elsewhere, - has exited; lane 0
+ * comes first. */
 #include "runtime/cli/debug.h"
 
 #include <inttypes.h>
@@ -24,10 +25,10 @@ void show_lanes(char out[64], uint64_t here, uint64_t active, uint64_t exited)
     *o = 0;
 }
 
-static void place_lanes(const struct wire_line *p, char out[64])
+void show_lanes_of(const struct wire_line *p, char out[64])
 {
     uint64_t mask = wire_number(p, "mask", 0);
-    show_lanes(out, mask, wire_number(p, "active", mask), wire_number(p, "exited", 0));
+    show_lanes(out, mask, wire_number(p, "taken", wire_number(p, "active", mask)), wire_number(p, "exited", 0));
 }
 
 /* The library demangles only in a program that has libstdc++; we look for one ourselves. */
@@ -42,7 +43,7 @@ static void say_who(const struct session *s)
 {
     const struct wire_line *p = &s->place;
     char lanes[64];
-    place_lanes(p, lanes);
+    show_lanes_of(p, lanes);
     tell("  launch %s  block %s  thread %s  warp %s lane %s", wire_text(p, "launch"), wire_text(p, "block"), wire_text(p, "thread"),
          wire_text(p, "warp"), wire_text(p, "lane"));
     if (s->sim && wire_get(p, "sm"))
@@ -81,7 +82,7 @@ void show_place(struct session *s, bool whole)
     unsigned line = (unsigned)wire_number(p, "line", 0);
     if (whole) {
         say_who(s);
-        place_lanes(p, s->lanes_shown);
+        show_lanes_of(p, s->lanes_shown);
     }
     if (line)
         show_source_line(s, wire_text(p, "file"), line);
@@ -190,7 +191,7 @@ static const struct { const char *reason; void (*say)(struct session *, const st
 static bool lanes_changed(struct session *s)
 {
     char lanes[64];
-    place_lanes(&s->place, lanes);
+    show_lanes_of(&s->place, lanes);
     bool changed = strcmp(lanes, s->lanes_shown) != 0;
     memcpy(s->lanes_shown, lanes, sizeof lanes);
     return changed;

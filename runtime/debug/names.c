@@ -244,10 +244,23 @@ const char *file_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static bool path_ends(const char *path, const char *tail)
+{
+    size_t n = strlen(path), k = strlen(tail);
+    return n >= k && strcmp(path + n - k, tail) == 0 && (n == k || path[n - k - 1] == '/');
+}
+
+static const char *without_dots(const char *path)
+{
+    for (size_t n; (n = strspn(path, ".")) > 0 && n < 3 && path[n] == '/';)
+        path += n + 1;
+    return path;
+}
+
+/* Users name the end of a path; editors the whole of one of which the compiler may have seen the end. */
 bool file_matches(const char *path, const char *wanted)
 {
-    size_t n = strlen(path), k = strlen(wanted);
-    if (strcmp(path, wanted) == 0 || strcmp(file_base(path), wanted) == 0)
-        return true;
-    return n > k && path[n - k - 1] == '/' && strcmp(path + n - k, wanted) == 0;
+    path = without_dots(path);
+    wanted = without_dots(wanted);
+    return path_ends(path, wanted) || (*path != '/' && path_ends(wanted, path));
 }

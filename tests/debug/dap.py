@@ -1,6 +1,6 @@
 """Recorded conversations of an editor with `heddle dap`.
 
-    > {"command": "next", "arguments": {"threadId": "@warp"}}     sent; "@NAME" is a value that was kept
+    > {"command": "next", "arguments": {"threadId": "@warp"}}     sent; "@NAME" is a value that was kept (@NAME/REST too)
     < {"event": "stopped", "body": {"reason": "step"}}            must come, and have at least these members; what comes before is passed over
     < {"command": "scopes", "body": {"scopes": [{"name": "Registers", "variablesReference": "=registers"}]}}     "=NAME" keeps a value
 
@@ -40,7 +40,7 @@ def matches(expected, got, kept):
     if isinstance(expected, str) and expected.startswith("="):
         kept[expected[1:]] = got
         return True
-    if isinstance(expected, str) and expected.startswith("@"):
+    if isinstance(expected, str) and expected.startswith("@") and expected[1:] in kept:
         return kept.get(expected[1:]) == got
     if isinstance(expected, str) and isinstance(got, str):
         return text_matches(expected, got)
@@ -53,7 +53,9 @@ def filled(value, kept):
     if isinstance(value, list):
         return [filled(v, kept) for v in value]
     if isinstance(value, str) and value.startswith("@"):
-        return kept[value[1:].split("/")[0]] + value[len(value.split("/")[0]):] if "/" in value else kept[value[1:]]
+        name, slash, rest = value[1:].partition("/")
+        if name in kept:
+            return f"{kept[name]}{slash}{rest}" if slash else kept[name]
     return value
 
 
