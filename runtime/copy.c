@@ -82,6 +82,14 @@ void set_run(const struct set *s)
         debug_host_wrote();
 }
 
+void op_move(struct op *op)
+{
+    if (op->kind == OP_COPY)
+        host_watched() ? host_op_copy(op) : copy_run(&op->u.copy);
+    else
+        host_watched() ? host_op_set(op) : set_run(&op->u.set);
+}
+
 /* Bytes from the first to the last one touched; 0 when that overflows. */
 static uint64_t extent(uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch, uint64_t slice)
 {

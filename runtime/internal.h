@@ -264,6 +264,7 @@ bool event_share_foreign(const struct rt_event *e, uint64_t *seq);      /* the n
 const uint64_t *event_share_done(const struct rt_event *e);      /* what numbers are done; it stays mapped */
 void event_share_drop(struct rt_event *e);
 void copy_run(const struct rt_copy *c);
+void op_move(struct op *op);                             /* what a copy or fill of a queue does to memory; outside the.lock */
 void copies_hold(void);                                 /* by threads that do their own; returns when none is under way. Under the.lock, which they then wait for */
 void copies_let(void);
 void set_run(const struct set *s);

@@ -355,12 +355,7 @@ static void run(struct op *op)
     if (slow || op->kind == OP_FREE) {
         op->started = true;
         pthread_mutex_unlock(&the.lock);
-        if (op->kind == OP_COPY)
-            host_watched() ? host_op_copy(op) : copy_run(&op->u.copy);
-        else if (op->kind == OP_SET)
-            host_watched() ? host_op_set(op) : set_run(&op->u.set);
-        else
-            allocation_drop(op->u.allocation);
+        op->kind == OP_FREE ? allocation_drop(op->u.allocation) : op_move(op);
         pthread_mutex_lock(&the.lock);
         if (slow && sim_on() && !host_watched() && transfer_begin(op))
             return;
@@ -428,12 +423,12 @@ static bool drive(void)
     struct op *op = pauses ? NULL : pick();
     if (!op && (pauses || !(running.n || transfers_any())))
         return false;
-    struct op *ended = NULL;
     driven = true;
     driver = pthread_self();
+    struct op *ended = op ? NULL : transfer_ended(!running.n);
     if (op)
         run(op);
-    else if (transfers_any() && (ended = transfer_ended(!running.n)))
+    else if (ended)
         finish(ended);
     else
         run_turn();
