@@ -1,5 +1,6 @@
 /* cvta, isspacep, istypep, fences, and the instructions that only advise caches. */
 #include "emu/decode_mem.h"
+#include "emu/decoder.h"
 #include "emu/mem_addr.h"
 
 static enum status emit(struct decoder *d, handler h, uint32_t dest, uint32_t source, uint64_t imm, uint32_t extra)
@@ -33,7 +34,11 @@ enum status decode_cvta(struct decoder *d, const struct ptx_insn *in)
     bool param = in->space == PTX_SPACE_PARAM && o->kind == PTX_OPERAND_SYM && decode_is_entry_param(d, o->sym);
     uint32_t source = param ? decode_const(d, ptx_symbol_var(decode_module(d), decode_function(d), o->sym)->offset + o->bits, 8)
                             : decode_source(d, o, type, 8);
-    return emit(d, h, decode_dest(d, &in->operands[0], 8, false), source, imm, 0);
+    uint32_t dest = decode_dest(d, &in->operands[0], 8, false);
+    if (h != addr_copy)
+        return emit(d, h, dest, source, imm, 0);
+    decode_copy(d, dest, source, 8);
+    return ST_OK;
 }
 
 /* The variables of the module for which want() holds. */

@@ -350,8 +350,15 @@ const struct insn *mem_param(const struct insn *in, struct warp *w, struct ctx *
         return mem_lanes(in, w, c);
     char *to = row(w, in->d);
     load_lane(w->frame, &in->d, 0, kind, 1, (const char *)launch->params + in->imm);
-    for (unsigned have = mem_row_bytes(kind); have < WARP_SIZE * mem_row_bytes(kind); have *= 2)
-        memcpy(to + have, to, have);
+    uint32_t *r4 = (uint32_t *)(void *)to, v4 = *r4;
+    uint64_t *r8 = (uint64_t *)(void *)to;
+    unsigned bytes_row = mem_row_bytes(kind);
+    if (bytes_row == 4)
+        for (unsigned l = 0; l < WARP_SIZE; l++) r4[l] = v4;
+    else if (bytes_row == 8)
+        for (uint64_t l = 0, v8 = *r8; l < WARP_SIZE; l++) r8[l] = v8;
+    else
+        for (unsigned have = bytes_row; have < WARP_SIZE * bytes_row; have *= 2) memcpy(to + have, to, have);
     return in + 1;
 }
 
