@@ -280,33 +280,18 @@ static void work_free(struct grid_run *r, struct worker *w)
     }
 }
 
-/* A debugger finds as many started as may be, so that it can look at any of them. */
-static void start_all(struct grid_run *r, struct worker *w)
+static void residents_compact(struct grid_run *r)
 {
-    uint64_t next;
-    while (r->residents.n < r->residency && r->residents.n < DEBUG_RESIDENTS && (next = atomic_load(&r->next)) < r->n_ctas && !stopped(r, next)) {
-        struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
-        atomic_store(&r->next, next + 1);
-        c.cta = cta_make(r, w, c.index);
-        if (c.cta && !vec_push(&r->residents, c))
-            cta_end(r, w, c.cta);
-    }
+    size_t kept = 0;
+    for (size_t i = 0; i < r->residents.n; i++)
+        if (r->residents.at[i].cta)
+            r->residents.at[kept++] = r->residents.at[i];
+    r->residents.n = kept;
 }
 
-/* Starts what fits, then gives every resident one turn. */
-static void work_waiting(struct grid_run *r, struct worker *w)
+/* Gives every resident one turn. */
+static void residents_turn(struct grid_run *r, struct worker *w)
 {
-    uint64_t next;                             /* moves on while CTAs run, too: see claim */
-    if (debug_on())
-        start_all(r, w);
-    while (r->residents.n < r->residency && !debug_on() && (next = atomic_load(&r->next)) < r->end && !stopped(r, next) && !halted(r)) {
-        struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
-        atomic_store(&r->next, next + 1);
-        c.cta = cta_make(r, w, c.index);
-        if (c.cta && !(cta_turn(r, w, &c, PATIENCE) && vec_push(&r->residents, c)))
-            cta_end(r, w, c.cta);
-    }
-    size_t kept = 0;
     for (size_t i = 0; i < r->residents.n; i++) {
         struct resident *c = &r->residents.at[i];
         if (!c->cta && !(c->cta = cta_make(r, w, c->index)))
@@ -316,10 +301,61 @@ static void work_waiting(struct grid_run *r, struct worker *w)
         cta_end(r, w, c->cta);
         c->cta = NULL;
     }
-    for (size_t i = 0; i < r->residents.n; i++)
-        if (r->residents.at[i].cta)
-            r->residents.at[kept++] = r->residents.at[i];
-    r->residents.n = kept;
+    residents_compact(r);
+}
+
+/* Starts what fits, then gives every resident one turn. */
+static void work_waiting(struct grid_run *r, struct worker *w)
+{
+    uint64_t next;                             /* moves on while CTAs run, too: see claim */
+    while (r->residents.n < r->residency && (next = atomic_load(&r->next)) < r->end && !stopped(r, next) && !halted(r)) {
+        struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
+        atomic_store(&r->next, next + 1);
+        c.cta = cta_make(r, w, c.index);
+        if (c.cta && !(cta_turn(r, w, &c, PATIENCE) && vec_push(&r->residents, c)))
+            cta_end(r, w, c.cta);
+    }
+    residents_turn(r, w);
+}
+
+/* For a debugger, which finds all that runs in the list of residents: the next CTA goes there. False: there is none. */
+static bool start_next(struct grid_run *r, struct worker *w)
+{
+    uint64_t next = atomic_load(&r->next);
+    if (next >= r->end || stopped(r, next) || halted(r))
+        return false;
+    struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
+    atomic_store(&r->next, next + 1);
+    c.cta = cta_make(r, w, c.index);
+    if (c.cta && !vec_push(&r->residents, c))
+        cta_end(r, w, c.cta);
+    return true;
+}
+
+bool grid_start_more(struct op *op)
+{
+    struct grid_run *r = op->u.launch.run;
+    bool any = false;
+    while (!sim_on() && r->residents.n < r->residency && r->residents.n < DEBUG_RESIDENTS && start_next(r, &workers[0]))
+        any = true;
+    return any;
+}
+
+/* One CTA after the other, or all that may wait for each other; and those that the debugger had started. */
+static void work_debugged(struct grid_run *r, struct worker *w)
+{
+    size_t most = r->together ? r->residency : 1;
+    if (!vec_reserve(&r->residents, most > DEBUG_RESIDENTS ? most : DEBUG_RESIDENTS))      /* they stay where they are while one of them runs */
+        return;
+    residents_turn(r, w);
+    while (r->residents.n < most && start_next(r, w)) {
+        struct resident *c = r->residents.n ? &r->residents.at[r->residents.n - 1] : NULL;
+        if (!c || cta_turn(r, w, c, PATIENCE))
+            continue;
+        cta_end(r, w, c->cta);
+        c->cta = NULL;
+        residents_compact(r);
+    }
 }
 
 static void work(struct grid_run *r, struct worker *w)
@@ -330,7 +366,9 @@ static void work(struct grid_run *r, struct worker *w)
         r->insns_before = atomic_load(&r->warp_insns) - before.warp_insns;
     if (r->ordered)
         emu_grid_set_clock(r->grid, w->emu, r->clock_from + atomic_load(&r->warp_insns));
-    if (r->waits)
+    if (debug_on())
+        work_debugged(r, w);
+    else if (r->waits)
         work_waiting(r, w);
     else
         work_free(r, w);
@@ -505,7 +543,8 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     atomic_store(&r->warp_insns, 0);
     r->ordered = f->facts.ordered || the.n_workers == 1 || r->n_ctas == 1;
     r->waits = (f->facts.can_wait && f->facts.ordered) || o->cooperative;     /* waiting takes a strong load or an atomic with a result */
-    r->waits = r->waits || debug_on();         /* its CTAs are kept in the grid's list, on one thread */
+    r->together = r->waits;
+    r->waits = r->waits || debug_on();         /* on one thread, for others than the host's */
     r->ordered = r->ordered || r->waits;
     uint64_t per_sm = function_ctas_per_sm(f, o->block[0] * o->block[1] * o->block[2], o->dynamic_shared_bytes);
     uint64_t most = (per_sm ? per_sm : 1) * c->device->facts->sm_count / r->cluster_ctas;

@@ -26,6 +26,7 @@ struct grid_run {
     uint32_t residency;
     uint32_t cluster_ctas;
     bool ordered, waits;
+    bool together;                             /* its CTAs may wait for each other (waits is set for a debugger, too) */
     pthread_mutex_t fault_lock;                /* fault, and residents while several workers run */
     struct emu_fault fault;
     VEC(struct resident) residents;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/debug/dwarf.h"
 #include "runtime/debug/watch.h"
 
 /* ---- kernels under way ---- */
@@ -30,6 +31,12 @@ size_t run_blocks(const struct debug_run *r, struct emu_cta **out, size_t n)
                 break;
         }
     return count;
+}
+
+void run_start_more(struct debug_run *r)
+{
+    if (r->worker && grid_start_more(r->op))
+        past_started(r);
 }
 
 struct emu_cta *run_block(const struct debug_run *r, uint64_t index)
@@ -192,6 +199,7 @@ void debug_module_gone(const struct rt_module *m)
             break;
         }
     breaks_module_gone(m);
+    dwarf_forget(m);
     server_leave();
 }
 

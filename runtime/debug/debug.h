@@ -32,6 +32,7 @@ bool debug_silent(void);                                /* a kernel runs once mo
 
 /* dispatch.c and sim.c: the blocks (or clusters) of a grid that have begun and not ended; how many, of which at most n are stored. */
 size_t grid_residents(const struct op *op, struct emu_cta **out, size_t n);
+bool grid_start_more(struct op *op);                    /* begins blocks that have not, as many as may be; false: there are none */
 struct grid_progress { uint64_t ctas, done, next; };    /* in blocks */
 struct grid_progress grid_progress(const struct op *op);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/debug/eval.h"
+#include "runtime/debug/dwarf.h"
 
 /* ---- memory ---- */
 
@@ -365,7 +365,9 @@ static enum status kernel_name(struct value *out, const char *name, const struct
         return sreg_value(out, name, f) ? ST_OK : error_set(err, ST_NOT_FOUND, "%s has no register %s, and there is no special register of that name", fn->name, name);
     if (*name == '@')
         return at_value(out, name, f, frame, err);
-    enum status st = own_value(out, name, f, frame, err);
+    enum status st = dwarf_value(out, name, f, frame, err);
+    if (st == ST_NOT_FOUND && !err->status)
+        st = own_value(out, name, f, frame, err);
     if (st != ST_NOT_FOUND || err->status)
         return st;
     for (size_t i = 0; i < sizeof cuda_names / sizeof *cuda_names; i++)

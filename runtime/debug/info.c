@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/debug/eval.h"
+#include "runtime/debug/dwarf.h"
 
 enum { MOST_BLOCKS = 8192 };
 
@@ -15,6 +15,8 @@ bool info_kernels(const struct request *q, struct out *o, struct error *err)
         struct grid_progress p = grid_progress(r->op);
         struct emu_cta *one;
         char name[1024];
+        if (r == dbg.focus.run)
+            run_start_more(dbg.focus.run);
         out_line(o);
         out_u64(o, "launch", r->launch);
         out_str(o, "kernel", rt_function_name(l->function));
@@ -44,6 +46,7 @@ static const char *block_state(const struct emu_cta *cta)
 bool info_blocks(const struct request *q, struct out *o, struct error *err)
 {
     static struct emu_cta *all[MOST_BLOCKS];
+    run_start_more(dbg.focus.run);
     size_t n = run_blocks(dbg.focus.run, all, MOST_BLOCKS);
     (void)q, (void)err;
     for (size_t i = 0; i < n && i < MOST_BLOCKS; i++) {
@@ -186,6 +189,20 @@ static const char *space_text(uint8_t space)
     return space == PTX_SPACE_PARAM || space == PTX_SPACE_REG ? "param" : space == PTX_SPACE_SHARED ? "shared" : space == PTX_SPACE_LOCAL ? "local" : space == PTX_SPACE_CONST ? "const" : "global";
 }
 
+static void say_source_variable(void *user, const char *name, bool parameter, enum status st, const struct value *v, const struct error *err)
+{
+    struct out *o = user;
+    const char *space = parameter ? "param" : v->home == HOME_MEMORY && v->at >= EMU_SHARED_WINDOW && v->at < EMU_LOCAL_WINDOW ? "shared" : "local";
+    if (st == ST_OK) {
+        say_value(o, name, space, v, type_bytes(&v->type));
+        return;
+    }
+    out_line(o);
+    out_str(o, "name", name);
+    out_str(o, "space", space);
+    out_fmt(o, "value", "<%s>", err->text);
+}
+
 bool info_locals(const struct request *q, struct out *o, struct error *err)
 {
     struct emu_frame frame;
@@ -194,6 +211,8 @@ bool info_locals(const struct request *q, struct out *o, struct error *err)
     (void)q;
     if (!focus_frame(&dbg.focus, &frame))
         return refuse(err, "the focused thread has ended");
+    if (dwarf_locals(&dbg.focus, &frame, say_source_variable, o))
+        return true;
     const struct ptx_module *m = dbg.focus.run->module->code->ptx;
     const struct ptx_function *f = &m->functions[frame.function];
     for (uint32_t i = 0; i < f->proto.n_params; i++) {

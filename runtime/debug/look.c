@@ -36,6 +36,7 @@ static bool focus_block_at(struct focus *f, const uint32_t id[3], struct error *
     for (int i = 0; i < 3; i++)
         if (id[i] >= l->grid[i])
             return refuse(err, "no block (%u,%u,%u) in a grid of (%u,%u,%u)", id[0], id[1], id[2], l->grid[0], l->grid[1], l->grid[2]);
+    run_start_more(f->run);
     struct emu_cta *cta = run_block(f->run, id[0] + (uint64_t)l->grid[0] * (id[1] + (uint64_t)l->grid[1] * id[2]));
     if (!cta)
         return refuse(err, "block (%u,%u,%u) is not resident: it has not begun, or has ended (info blocks)", id[0], id[1], id[2]);

@@ -8,12 +8,12 @@
 
 #include "runtime/debug/watch.h"
 
-enum { QUIET_BYTES = 64 << 20, MOST_BYTES = 1 << 30 };         /* of memory that is copied at a launch: always; when somebody may want to stop in it */
+enum { QUIET_BYTES = 8 << 20, MOST_BYTES = 1 << 30 };          /* of memory that is copied at a launch: always; when somebody may want to stop in it */
 
 /* A moment in a kernel, the same in every run of it: the warp is about to execute the instruction. */
 struct stamp { uint64_t insns, block; uint32_t warp, function, insn, mask; };
 
-enum entry_kind { ENTRY_STEP, ENTRY_BYTES, ENTRY_REGISTER };
+enum entry_kind { ENTRY_STEP, ENTRY_BYTES, ENTRY_REGISTER, ENTRY_START };
 struct entry {
     enum entry_kind kind;
     struct stamp at;                           /* the stop */
@@ -53,6 +53,34 @@ bool past_restarts(void) { return replay.restart; }
 
 /* ---- the beginning ---- */
 
+/* Memory for a copy: most often the one of the last launch, which the host has given pages already. */
+static VEC(struct copy) spare;
+
+static char *copy_room(uint64_t bytes)
+{
+    for (size_t i = 0; i < spare.n; i++)
+        if (spare.at[i].bytes == bytes) {
+            char *at = spare.at[i].at;
+            spare.at[i] = spare.at[--spare.n];
+            return at;
+        }
+    return malloc(bytes ? bytes : 1);
+}
+
+static void copy_free(const struct copy *c)
+{
+    enum { MOST_SPARE = 64 };
+    if (spare.n >= MOST_SPARE || !vec_push(&spare, *c))
+        free(c->at);
+}
+
+static void spare_free(void)
+{
+    for (size_t i = 0; i < spare.n; i++)
+        free(spare.at[i].at);
+    spare.n = 0;
+}
+
 static void copy_one(void *user, const struct allocation *a)
 {
     struct history *h = user;
@@ -62,7 +90,7 @@ static void copy_one(void *user, const struct allocation *a)
     h->bytes += a->bytes;
     if (h->bytes > MOST_BYTES)
         h->why_not = "the program's device memory was too large to keep a copy (1 GiB)";
-    else if (!(c.at = malloc(a->bytes ? a->bytes : 1)) || !vec_push(&h->copies, c))
+    else if (!(c.at = copy_room(a->bytes)) || !vec_push(&h->copies, c))
         h->why_not = "no host memory for a copy of the device's";
     else
         memcpy(c.at, (const void *)(uintptr_t)a->base, a->bytes);
@@ -85,7 +113,7 @@ static void entries_free(struct history *h, size_t from)
 static void past_free(struct history *h)
 {
     for (size_t i = 0; i < h->copies.n; i++)
-        free(h->copies.at[i].at);
+        copy_free(&h->copies.at[i]);
     vec_free(&h->copies);
     entries_free(h, 0);
     vec_free(&h->log);
@@ -97,6 +125,21 @@ static uint64_t worker_insns(const struct debug_run *r)
     struct emu_counters n;
     emu_worker_counters(r->worker, &n);
     return n.warp_insns;
+}
+
+/* Whether somebody may want to stop in the kernel. */
+static bool of_interest(const struct debug_run *r)
+{
+    bool any = dbg.plan.kind != PLAN_NONE || atomic_load(&dbg.interrupt);
+    for (size_t i = 0; i < dbg.breaks.n && !any; i++) {
+        const struct breakpoint *b = dbg.breaks.at[i];
+        any = b->enabled && b->what > BREAK_PTX && b->what != BREAK_ERROR;
+        for (size_t k = 0; k < b->sites.n && b->enabled && !any; k++) {
+            const struct site *s = &b->sites.at[k];
+            any = s->module == r->module && (s->function == r->op->u.launch.function->index || !site_function(s)->is_entry);
+        }
+    }
+    return any;
 }
 
 void past_begin(struct debug_run *r)
@@ -114,9 +157,11 @@ void past_begin(struct debug_run *r)
                 x->history->why_not = h->why_not;
         }
     allocations_visit(count_one, &bytes);
-    if (bytes > QUIET_BYTES && !dbg.breaks.n && dbg.plan.kind == PLAN_NONE && !atomic_load(&dbg.interrupt))
-        h->why_not = "no breakpoint was set when the kernel began, and the program's device memory is large (64 MiB)";
-    if (!h->why_not) {
+    if (bytes > QUIET_BYTES && !of_interest(r))
+        h->why_not = "no breakpoint was set in it when the kernel began, and the program's device memory is large (8 MiB)";
+    if (h->why_not) {
+        spare_free();
+    } else {
         allocations_visit(copy_one, h);
         h->heap = r->op->stream->context->heap;
     }
@@ -196,6 +241,12 @@ void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp)
         return;
     }
     log_add(h, &(struct entry){.kind = ENTRY_STEP, .at = h->here, .block = emu_cta_index(cta), .warp = warp, .n = 1});
+}
+
+void past_started(struct debug_run *r)
+{
+    if (r->history && !r->history->why_not && !replay.active)
+        log_add(r->history, &(struct entry){.kind = ENTRY_START, .at = r->history->here});
 }
 
 void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes)
@@ -341,6 +392,8 @@ static bool redo(struct debug_run *r, const struct stamp *at, struct out *event)
         struct entry *e = &h->log.at[replay.cursor];
         struct emu_cta *cta = run_block(r, e->block);
         int32_t patience = 0;
+        if (e->kind == ENTRY_START)
+            (void)grid_start_more(r->op);
         if (e->kind != ENTRY_STEP) {
             redo_write(r, e);
             continue;

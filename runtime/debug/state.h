@@ -151,6 +151,7 @@ void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp);    /* t
 void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp);      /* the debugger stepped a warp */
 /* The debugger set bytes at an address (as f sees it), or with bytes 0 a register: its number and 16 bytes. */
 void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes);
+void past_started(struct debug_run *r);                 /* the debugger had blocks begun */
 bool past_replays(void);
 bool past_restarts(void);                            /* the grid is to be given up and to begin anew */
 /* Called first by the hook during a replay. True: the replay is over here, and *event says what to tell. */
@@ -161,6 +162,7 @@ bool past_restore(struct debug_run *r);              /* before the grid begins a
 /* ---- run.c ---- */
 struct debug_run *run_of(const struct emu_cta *cta);
 struct emu_cta *run_block(const struct debug_run *r, uint64_t index);          /* NULL: not resident */
+void run_start_more(struct debug_run *r);               /* before somebody looks at blocks that may not have begun */
 size_t run_blocks(const struct debug_run *r, struct emu_cta **out, size_t n);  /* one by one, not clusters */
 void run_every(void);                                   /* asks for the hook before every instruction if there is a reason */
 bool focus_default(struct focus *f, struct emu_cta *cta, uint32_t warp);       /* the first lane of what runs next there */
