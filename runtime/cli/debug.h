@@ -134,6 +134,7 @@ void breakpoints_free(struct session *s);
 void show_stop(struct session *s);             /* debug_stop.c: why (keys of the stop are in s->place) and where */
 void show_place(struct session *s, bool whole);
 const char *show_function(const struct wire_line *p);                   /* the readable name where there is one */
+const char *show_file(const struct wire_line *p);                       /* without its folders; "" where there is none */
 void show_lanes(char out[64], uint64_t here, uint64_t active, uint64_t exited);
 void show_lanes_of(const struct wire_line *place, char out[64]);
 void info_help(void);                                                   /* debug_info.c */

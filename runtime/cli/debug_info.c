@@ -15,7 +15,7 @@ static void place_text(const struct wire_line *l, char *out, size_t n)
 {
     int used = snprintf(out, n, "%.200s%s%s", show_function(l), wire_get(l, "insn") ? "+" : "", wire_text(l, "insn"));
     if (wire_get(l, "file"))
-        snprintf(out + used, n - (size_t)used, "  %.200s:%s", wire_text(l, "file"), wire_text(l, "line"));
+        snprintf(out + used, n - (size_t)used, "  %.200s:%s", show_file(l), wire_text(l, "line"));
     else if (wire_get(l, "ptx_line"))
         snprintf(out + used, n - (size_t)used, "  ptx %s", wire_text(l, "ptx_line"));
 }
@@ -38,6 +38,8 @@ static void cell_text(const struct column *c, const struct wire_line *l, char ou
         show_lanes_of(l, out);
     } else if (strcmp(c->key, "place") == 0) {
         place_text(l, out, CELL);
+    } else if (strcmp(c->key, "base") == 0) {
+        snprintf(out, CELL, "%s", show_file(l));
     } else if (strcmp(c->key, "kernel") == 0 || (strcmp(c->key, "function") == 0)) {
         readable_name(l, c->key, out);
     } else {
@@ -123,7 +125,7 @@ TABLE(locals, "no parameters and no variables", {"Name", "name", false}, {"Space
       {"Address", "address", false}, {"Value", "value", false})
 TABLE(streams, "no stream", {"Stream", "stream", true}, {"Pending", "pending", true}, {"First", "head", false})
 TABLE(allocations, "nothing is allocated", {"Address", "address", false}, {"Bytes", "bytes", true}, {"Kind", "kind", false}, {"By", "what", false}, {"No", "id", true})
-TABLE(functions, "no function", {"Kind", "kind", false}, {"Insns", "insns", true}, {"Name", "function", false}, {"File", "file", false}, {"Line", "line", true})
+TABLE(functions, "no function", {"Kind", "kind", false}, {"Insns", "insns", true}, {"Name", "function", false}, {"File", "base", false}, {"Line", "line", true})
 TABLE(devices, "no device", {"Device", "device", true}, {"Name", "name", false}, {"SMs", "sms", true}, {"sm_", "sm", true}, {"Bytes", "bytes", true})
 TABLE(barriers, "no warp waits at a barrier", {"Barrier", "barrier", true}, {"Arrived", "arrived", true}, {"Of", "need", true}, {"Warps", "warps", false})
 TABLE(modules, "no module is loaded", {"Kernels", "kernels", true}, {"Functions", "functions", true}, {"Module", "name", false}, {"PTX", "ptx", false})
@@ -133,7 +135,7 @@ TABLE(variables, "no variable", {"Space", "space", false}, {"Bytes", "bytes", tr
 
 static void screen_line(struct session *s, char *args)
 {
-    static const struct column columns[] = {{"File", "file", false}, {"Line", "line", true}, {"Function", "function", false},
+    static const struct column columns[] = {{"File", "base", false}, {"Line", "line", true}, {"Function", "function", false},
                                             {"First", "first", true}, {"Last", "last", true}, {0}};
     screen_matching(s, "line", args, columns, "no instruction");
 }

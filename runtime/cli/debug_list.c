@@ -132,7 +132,7 @@ void show_code(const struct wire_answer *a)
         if (wire_get(l, "line") && (strcmp(wire_text(l, "line"), line) != 0 || strcmp(wire_text(l, "file"), file) != 0)) {
             file = wire_text(l, "file");
             line = wire_text(l, "line");
-            tell("%s:%s\n", file, line);
+            tell("%s:%s\n", show_file(l), line);
         }
         tell("%s%c +%-4s %5s  %s\n", wire_number(l, "current", 0) ? "=>" : "  ", wire_get(l, "breakpoint") ? 'b' : ' ', wire_text(l, "insn"),
              wire_text(l, "ptx_line"), wire_text(l, "text"));
@@ -163,7 +163,7 @@ static void say_frame(const struct wire_line *l)
 {
     tell("#%-2s %s+%s", wire_text(l, "frame"), show_function(l), wire_text(l, "insn"));
     if (wire_get(l, "file"))
-        tell("  %s:%s", wire_text(l, "file"), wire_text(l, "line"));
+        tell("  %s:%s", show_file(l), wire_text(l, "line"));
     else
         tell("  ptx line %s", wire_text(l, "ptx_line"));
     tell("\n");

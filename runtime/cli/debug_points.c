@@ -135,7 +135,7 @@ void breakpoint_say(const struct breakpoint *b, const struct wire_answer *a)
         int n = snprintf(head, sizeof head, "%s %u: ", kind, b->number);
         tell("%*s%s+%s", n, i == 1 ? head : "", wire_text(l, "function"), wire_text(l, "insn"));
         if (wire_get(l, "file"))
-            tell(", %s:%s\n", wire_text(l, "file"), wire_text(l, "line"));
+            tell(", %s:%s\n", show_file(l), wire_text(l, "line"));
         else
             tell(", ptx line %s\n", wire_text(l, "ptx_line"));
     }

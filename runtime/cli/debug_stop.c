@@ -62,6 +62,13 @@ static void say_instruction(const struct session *s)
         tell("=> %-22s %s\n", where, wire_text(p, "text"));
 }
 
+/* On screens a file goes by its last name: compilers put whole paths into line tables. */
+const char *show_file(const struct wire_line *p)
+{
+    const char *file = wire_text(p, "file"), *slash = strrchr(file, '/');
+    return slash ? slash + 1 : file;
+}
+
 void show_source_line(struct session *s, const char *file, unsigned line)
 {
     const struct source_file *f = source_open(&s->sources, file);
@@ -104,7 +111,7 @@ static void say_in(const struct wire_line *p)
     }
     tell("%s", show_function(p));
     if (wire_get(p, "file"))
-        tell(", %s:%s", wire_text(p, "file"), wire_text(p, "line"));
+        tell(", %s:%s", show_file(p), wire_text(p, "line"));
     tell("\n");
 }
 
