@@ -136,7 +136,8 @@ void report_kernel(struct device *d, const struct sim_launch *l)
     r->last = r->now;
     struct timing_report report = {.kernel = l->name, .launch = ++r->launches, .stream = l->stream, .window = &r->window, .total = &r->now,
                                    .config = timing_gpu_config(d->gpu), .host_seconds = (double)(now_ns() - r->started_ns) * 1e-9};
-    r->window.gpu.cycles = l->cycles;
+    r->window.gpu.cycles = l->cycles;          /* not what went by before, with copies or a launch's latency */
+    r->window.channel.clocks = (uint64_t)((double)l->cycles * report.config->clock.dram / report.config->clock.core) * report.config->mem.channels;
     struct textbuf t = {0};
     if (how == KNOB_STATS_LINES && !the.quiet)
         line(&t, l, &r->window);

@@ -172,6 +172,21 @@ START_TEST(youngest_first_is_the_other_way_round)
 }
 END_TEST
 
+/* What README.md shows to be copied is what was just tested. */
+START_TEST(the_example_in_the_readme_is_the_file)
+{
+    static char readme[1 << 17], file[4096], shown[8192];
+    FILE *r = fopen("README.md", "r"), *f = fopen("timing/scheduler/youngest.c", "r");
+    ck_assert(r && f);
+    ck_assert_uint_lt(fread(readme, 1, sizeof readme - 1, r), sizeof readme - 1);
+    char *to = shown;
+    while (fgets(file, sizeof file, f)) to += sprintf(to, "%s%s", *file == '\n' ? "" : "    ", file);
+    ck_assert_msg(strstr(readme, shown), "README.md does not show timing/scheduler/youngest.c as it is");
+    fclose(r);
+    fclose(f);
+}
+END_TEST
+
 START_TEST(two_levels_share_among_the_active)
 {
     set("issue.policy", "two_level");
@@ -306,6 +321,7 @@ int main(void)
     tcase_add_test(c, greedy_finishes_one_after_the_other);
     tcase_add_test(c, oldest_first_holds_nothing_up_and_greedy_does);
     tcase_add_test(c, youngest_first_is_the_other_way_round);
+    tcase_add_test(c, the_example_in_the_readme_is_the_file);
     tcase_add_test(c, two_levels_share_among_the_active);
     tcase_add_test(c, a_limit_keeps_the_other_warps_out);
     tcase_add_loop_test(c, bank_conflicts_cost_what_they_should, 0, 3);
