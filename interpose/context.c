@@ -337,3 +337,14 @@ enum status cu_flush_gpu_direct_rdma_writes(int target, int scope)
     struct rt_context *c;
     return api_context(&c);                    /* host writes are visible at once: one memory */
 }
+
+/* The device attribute says that there is none of it. */
+enum status cu_ctx_get_exec_affinity(CUexecAffinityParam *affinity, int type)
+{
+    enum { SM_COUNT = 0 };
+    struct rt_context *c;
+    enum status st = api_context(&c);
+    if (st != ST_OK)
+        return st;
+    return affinity && type == SM_COUNT ? ST_UNSUPPORTED_EXEC_AFFINITY : ST_INVALID_VALUE;
+}

@@ -102,6 +102,23 @@ enum status cu_stream_get_ctx(CUstream stream, CUcontext *out)
     return ST_OK;
 }
 
+/* Green contexts cannot be made: no stream is of one. */
+enum status cu_stream_get_green_ctx(CUstream stream, void **green)
+{
+    struct rt_stream *s;
+    enum status st = api_stream(stream, &s);
+    if (st != ST_OK || !green)
+        return st != ST_OK ? st : ST_INVALID_VALUE;
+    *green = NULL;
+    return ST_OK;
+}
+
+enum status cu_stream_get_ctx_v2(CUstream stream, CUcontext *out, void **green)
+{
+    enum status st = cu_stream_get_green_ctx(stream, green);
+    return st == ST_OK ? cu_stream_get_ctx(stream, out) : st;
+}
+
 enum status cu_stream_get_device(CUstream stream, CUdevice *device)
 {
     struct rt_stream *s;
