@@ -40,6 +40,8 @@ static enum status check_launch(const struct emu_kernel_facts *f, const struct e
     return check_cluster(f, l, err);
 }
 
+enum { PARAMS_AT = (sizeof(struct emu_grid) + 15) / 16 * 16 };        /* accesses of 16 bytes are one move: they need their alignment */
+
 enum status emu_grid_create(struct emu_grid **out, struct emu_kernel *k, const struct emu_launch *launch, struct error *err)
 {
     *out = NULL;
@@ -49,13 +51,14 @@ enum status emu_grid_create(struct emu_grid **out, struct emu_kernel *k, const s
     if (st) return st;
     const struct code *code = kernel_code(k, kernel_entry(k), err);
     if (!code) return err ? err->status : ST_OUT_OF_MEMORY;
-    struct emu_grid *g = calloc(1, sizeof *g + launch->param_bytes + 16);
+    struct emu_grid *g = calloc(1, PARAMS_AT + launch->param_bytes + 16);
     if (!g) return error_set(err, ST_OUT_OF_MEMORY, "the host has no memory left for a launch");
     g->kernel = k;
     g->code = code;
     g->launch = *launch;
-    if (launch->param_bytes) memcpy(g + 1, launch->params, launch->param_bytes);
-    g->launch.params = g + 1;
+    char *params = (char *)g + PARAMS_AT;
+    if (launch->param_bytes) memcpy(params, launch->params, launch->param_bytes);
+    g->launch.params = params;
     for (int i = 0; i < 3; i++)
         if (!g->launch.cluster[i]) g->launch.cluster[i] = 1;
     g->cluster_ctas = g->launch.cluster[0] * g->launch.cluster[1] * g->launch.cluster[2];

@@ -52,8 +52,9 @@ enum status api_report(enum status st, const struct error *err);
 /* Reads a whole file; the caller frees it. One NUL is put behind it, so that PTX text ends. ST_FILE_NOT_FOUND. */
 enum status api_read_file(const char *path, void **data, size_t *bytes) MUST_CHECK;
 
-/* Whether the driver function that runs was called by one of NVIDIA's libraries (caller.c). */
-bool api_caller_is_library(void);
+/* The compute capability that the caller of the driver function that runs is told, as 10 * major + minor, when it is one of NVIDIA's libraries
+ * (caller.c); 0: the truth. */
+int api_caller_sm(void);
 
 void api_logs_start(void);                     /* messages from now on are kept for cuLogs* (logs.c) */
 

@@ -102,7 +102,7 @@ static bool attribute(int number, const struct rt_device_facts *f, struct rt_pci
     }
 }
 
-enum { CC_MAJOR = 75, CC_MINOR = 76, LIBRARY_CC_MAJOR = 13 };
+enum { CC_MAJOR = 75, CC_MINOR = 76 };
 
 enum status cu_device_get_attribute(int *value, int attrib, CUdevice dev)
 {
@@ -111,8 +111,9 @@ enum status cu_device_get_attribute(int *value, int attrib, CUdevice dev)
         return st;
     if (!value || !attribute(attrib, rt_device_facts(dev), rt_device_pci(dev), value))
         return ST_INVALID_VALUE;
-    if ((attrib == CC_MAJOR || attrib == CC_MINOR) && api_caller_is_library())
-        *value = attrib == CC_MAJOR ? LIBRARY_CC_MAJOR : 0;
+    int told = attrib == CC_MAJOR || attrib == CC_MINOR ? api_caller_sm() : 0;
+    if (told)
+        *value = attrib == CC_MAJOR ? told / 10 : told % 10;
     return ST_OK;
 }
 
