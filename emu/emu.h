@@ -106,6 +106,8 @@ struct emu_kernel_facts {
                                                   device malloc, printf, strong loads and stores, %clock */
 };
 void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out);
+/* What a declaration says by itself: nothing is parsed or decoded, the rest is 0. */
+void emu_function_facts(const struct ptx_module *m, uint32_t function, struct emu_kernel_facts *out);
 
 /* ---- a launch ------------------------------------------------------------------------------------------------------ */
 

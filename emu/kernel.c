@@ -232,13 +232,10 @@ enum status emu_kernel_get(struct emu_kernel **out, struct emu_image *im, uint32
     return st;
 }
 
-void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out)
+void emu_function_facts(const struct ptx_module *m, uint32_t function, struct emu_kernel_facts *out)
 {
-    const struct ptx_module *m = k->image->m;
-    const struct ptx_function *f = &m->functions[k->entry];
-    *out = (struct emu_kernel_facts){ .name = f->name, .param_bytes = f->proto.param_bytes, .shared_bytes = k->shared_bytes,
-                                      .local_bytes = k->local_bytes, .regs = k->n_regs + 8, .records = k->n_records,
-                                      .can_wait = k->can_wait, .ordered = k->ordered, .max_cluster_rank = f->max_cluster_rank,
+    const struct ptx_function *f = &m->functions[function];
+    *out = (struct emu_kernel_facts){ .name = f->name, .param_bytes = f->proto.param_bytes, .max_cluster_rank = f->max_cluster_rank,
                                       .explicit_cluster = f->explicit_cluster, .blocks_are_clusters = f->blocks_are_clusters };
     uint32_t product = 1;
     bool limited = false;
@@ -251,4 +248,15 @@ void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out)
     out->max_threads = limited ? product : 0;
     for (uint32_t i = 0; i < m->n_vars; i++)
         if (m->vars[i].space == PTX_SPACE_CONST) out->const_bytes += (uint32_t)m->vars[i].bytes;
+}
+
+void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out)
+{
+    emu_function_facts(k->image->m, k->entry, out);
+    out->shared_bytes = k->shared_bytes;
+    out->local_bytes = k->local_bytes;
+    out->regs = k->n_regs + 8;
+    out->records = k->n_records;
+    out->can_wait = k->can_wait;
+    out->ordered = k->ordered;
 }

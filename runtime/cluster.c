@@ -63,7 +63,7 @@ enum status function_cluster(const struct rt_function *f, const uint32_t asked[3
 
 enum status rt_function_set_cluster(struct rt_function *f, int axis, int blocks)
 {
-    enum status st = function_ready(f, NULL);
+    enum status st = function_known(f, NULL);
     if (st != ST_OK)
         return st;
     if (blocks < 0)
@@ -102,7 +102,7 @@ static uint64_t clusters_at_once(const struct rt_device_facts *d, uint64_t ctas_
 
 enum status rt_occupancy_clusters(struct rt_function *f, const uint32_t cluster[3], const uint32_t block[3], size_t dynamic_shared_bytes, int *clusters, struct error *err)
 {
-    enum status st = function_ready(f, err);
+    enum status st = function_known(f, err);
     struct cluster_choice choice;
     const struct rt_device_facts *d = f->module->context->device->facts;
     if (st == ST_OK)
@@ -118,7 +118,7 @@ enum status rt_occupancy_clusters(struct rt_function *f, const uint32_t cluster[
 /* The largest cluster of which one at least runs; a kernel that was compiled for clusters has those. */
 enum status rt_occupancy_cluster_size(struct rt_function *f, const uint32_t block[3], size_t dynamic_shared_bytes, int *ctas)
 {
-    enum status st = function_ready(f, NULL);
+    enum status st = function_known(f, NULL);
     struct cluster_choice choice;
     static const uint32_t nothing[3];
     if (st != ST_OK)

@@ -541,8 +541,8 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     atomic_store(&r->stop, UINT64_MAX);
     atomic_store(&r->thread_insns, 0);
     atomic_store(&r->warp_insns, 0);
-    r->ordered = f->facts.ordered || the.n_workers == 1 || r->n_ctas == 1;
-    r->waits = (f->facts.can_wait && f->facts.ordered) || o->cooperative;     /* waiting takes a strong load or an atomic with a result */
+    r->ordered = f->ordered || the.n_workers == 1 || r->n_ctas == 1;
+    r->waits = (f->can_wait && f->ordered) || o->cooperative;     /* waiting takes a strong load or an atomic with a result */
     r->together = r->waits;
     r->waits = r->waits || debug_on();         /* on one thread, for others than the host's */
     r->ordered = r->ordered || r->waits;

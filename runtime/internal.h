@@ -357,7 +357,9 @@ struct rt_function {
     struct rt_module *module;
     uint32_t index;                                     /* in ptx->functions */
     struct emu_kernel *kernel;                          /* NULL until first needed */
-    struct emu_kernel_facts facts;
+    struct emu_kernel_facts facts;                      /* once known; those that need decoding only if there is no cubin to say them */
+    bool known;
+    bool ordered, can_wait; uint32_t shared_bytes;      /* of the decoded kernel, once ready */
     const struct cubin_kernel *cubin;
     uint32_t regs, max_threads;
     uint32_t max_dynamic_shared_bytes;
@@ -369,9 +371,12 @@ struct rt_function {
 /* The cluster of a launch: what it asks for (0,0,0: nothing), else what the kernel was compiled for, else what cuFuncSetAttribute said, else one block. Ready functions. */
 struct cluster_choice { uint32_t ctas[3]; bool asked; };
 enum status function_cluster(const struct rt_function *f, const uint32_t asked[3], struct cluster_choice *out, const char *name, struct error *err) MUST_CHECK;
-enum status function_ready(struct rt_function *f, struct error *err) MUST_CHECK;   /* decodes; thread-safe, cheap when done */
+/* Both thread-safe and cheap when done. Known: what is asked about a kernel; ready: decoded, so that it can run. Libraries ask about hundreds of kernels
+ * and launch a few. */
+enum status function_known(struct rt_function *f, struct error *err) MUST_CHECK;
+enum status function_ready(struct rt_function *f, struct error *err) MUST_CHECK;
 uint32_t function_ctas_per_sm(const struct rt_function *f, uint32_t block_threads, uint64_t dynamic_shared_bytes);
-uint64_t function_shared_limit(const struct rt_function *f);
+uint64_t function_shared_limit(const struct rt_function *f);                       /* of a ready function */
 
 uint64_t params_get(uint32_t bytes);                    /* a parameter block in the space; 0: no memory. Under the.lock */
 void params_put(uint64_t address, uint32_t bytes);

@@ -63,17 +63,11 @@ static uint32_t threads_by_regs(const struct rt_device_facts *d, uint32_t regs)
     return threads < d->max_threads_per_block ? threads : (uint32_t)d->max_threads_per_block;
 }
 
-static enum status prepare(struct rt_function *f, struct error *err)
+/* Under the.code. */
+static void know(struct rt_function *f, const struct emu_kernel_facts *facts, uint32_t regs)
 {
     const struct rt_device_facts *d = f->module->context->device->facts;
-    struct emu_kernel *k;
-    enum status st = emu_kernel_get(&k, f->module->image, f->index, err);
-    if (st != ST_OK)
-        return st;
-    emu_kernel_facts(k, &f->facts);
-    uint32_t regs = f->cubin ? f->cubin->registers : f->facts.regs;
-    if (sim_on())
-        regs = lowering_prepare(f->module->code->ptx, f->index, (unsigned)d->sm, f->cubin);
+    f->facts = *facts;
     f->regs = regs < MIN_REGS ? MIN_REGS : regs > MAX_REGS ? MAX_REGS : regs;
     f->max_threads = threads_by_regs(d, f->regs);
     if (f->facts.max_threads && f->facts.max_threads < f->max_threads)
@@ -81,6 +75,26 @@ static enum status prepare(struct rt_function *f, struct error *err)
     else if (f->facts.max_threads)             /* ptxas keeps the promise of .maxntid by spending fewer registers */
         f->max_threads = f->facts.max_threads < d->max_threads_per_block ? f->facts.max_threads : (uint32_t)d->max_threads_per_block;
     f->max_dynamic_shared_bytes = f->facts.shared_bytes < DEFAULT_SHARED ? DEFAULT_SHARED - f->facts.shared_bytes : 0;
+    __atomic_store_n(&f->known, true, __ATOMIC_RELEASE);
+}
+
+static enum status prepare(struct rt_function *f, struct error *err)
+{
+    struct emu_kernel *k;
+    struct emu_kernel_facts facts;
+    enum status st = emu_kernel_get(&k, f->module->image, f->index, err);
+    if (st != ST_OK)
+        return st;
+    emu_kernel_facts(k, &facts);
+    f->ordered = facts.ordered;
+    f->can_wait = facts.can_wait;
+    f->shared_bytes = facts.shared_bytes;
+    if (!f->known) {
+        uint32_t regs = f->cubin ? f->cubin->registers : facts.regs;
+        if (sim_on())
+            regs = lowering_prepare(f->module->code->ptx, f->index, (unsigned)f->module->context->device->facts->sm, f->cubin);
+        know(f, &facts, regs);
+    }
     __atomic_store_n(&f->kernel, k, __ATOMIC_RELEASE);
     return ST_OK;
 }
@@ -95,11 +109,28 @@ enum status function_ready(struct rt_function *f, struct error *err)
     return st;
 }
 
-uint64_t function_shared_limit(const struct rt_function *f) { return (uint64_t)f->facts.shared_bytes + f->max_dynamic_shared_bytes; }
+enum status function_known(struct rt_function *f, struct error *err)
+{
+    if (__atomic_load_n(&f->known, __ATOMIC_ACQUIRE))
+        return ST_OK;
+    if (!f->cubin || sim_on())
+        return function_ready(f, err);
+    pthread_mutex_lock(&the.code);
+    if (!f->known) {
+        struct emu_kernel_facts facts;
+        emu_function_facts(f->module->code->ptx, f->index, &facts);
+        facts.shared_bytes = (uint32_t)f->cubin->shared_bytes;
+        know(f, &facts, f->cubin->registers);
+    }
+    pthread_mutex_unlock(&the.code);
+    return ST_OK;
+}
+
+uint64_t function_shared_limit(const struct rt_function *f) { return (uint64_t)f->shared_bytes + f->max_dynamic_shared_bytes; }
 
 enum status rt_function_info(struct rt_function *f, struct rt_function_info *out, struct error *err)
 {
-    enum status st = function_ready(f, err);
+    enum status st = function_known(f, err);
     if (st != ST_OK)
         return st;
     const struct ptx_module *ptx = f->module->code->ptx;
@@ -135,7 +166,7 @@ enum status rt_function_param(struct rt_function *f, uint32_t index, uint64_t *o
 
 enum status rt_function_set_max_dynamic_shared(struct rt_function *f, int bytes)
 {
-    enum status st = function_ready(f, NULL);
+    enum status st = function_known(f, NULL);
     if (st != ST_OK)
         return st;
     uint64_t most = f->module->context->device->facts->shared_per_block_optin_bytes;

@@ -30,7 +30,7 @@ uint32_t function_ctas_per_sm(const struct rt_function *f, uint32_t block_thread
 
 enum status rt_occupancy_blocks(struct rt_function *f, uint32_t block_threads, uint64_t dynamic_shared_bytes, int *blocks)
 {
-    enum status st = function_ready(f, NULL);
+    enum status st = function_known(f, NULL);
     if (st != ST_OK)
         return st;
     if (!block_threads)
@@ -42,7 +42,7 @@ enum status rt_occupancy_blocks(struct rt_function *f, uint32_t block_threads, u
 /* The block size with the most threads on an SM; of equals the largest, as CUDA's search from the top finds it. */
 enum status rt_occupancy_block_size(struct rt_function *f, rt_block_shared_fn shared_of, size_t dynamic_shared_bytes, int limit_threads, int *min_grid, int *block_threads)
 {
-    enum status st = function_ready(f, NULL);
+    enum status st = function_known(f, NULL);
     if (st != ST_OK)
         return st;
     const struct rt_device_facts *d = f->module->context->device->facts;
@@ -68,7 +68,7 @@ enum status rt_occupancy_block_size(struct rt_function *f, rt_block_shared_fn sh
 
 enum status rt_occupancy_shared(struct rt_function *f, int blocks, int block_threads, size_t *dynamic_shared_bytes)
 {
-    enum status st = function_ready(f, NULL);
+    enum status st = function_known(f, NULL);
     if (st != ST_OK)
         return st;
     const struct rt_device_facts *d = f->module->context->device->facts;

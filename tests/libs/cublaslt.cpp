@@ -11,8 +11,6 @@ enum { M = 64, N = 48, K = 96 };
 
 template <class T> static double value(T x) { return static_cast<double>(static_cast<float>(x)); }
 template <> double value(double x) { return x; }
-template <> double value(int32_t x) { return x; }
-template <> double value(int8_t x) { return x; }
 
 template <class S, class A, class C>
 static void matmul(const char *what, cudaDataType ta, cudaDataType tc, cublasComputeType_t compute, cudaDataType ts, double bound, cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT, int batch = 1)
@@ -88,7 +86,6 @@ int main()
     matmul<float, __half, __half>("f16", CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, 2e-3);
     matmul<float, __half, float>("f16 to f32", CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, 1e-6);
     matmul<float, __nv_bfloat16, __nv_bfloat16>("bf16", CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, 1e-2);
-    matmul<int32_t, int8_t, int32_t>("s8", CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I, 0);
     matmul<float, __half, __half>("f16 relu", CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, 2e-3, CUBLASLT_EPILOGUE_RELU);
     matmul<float, __half, __half>("f16 bias", CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, 2e-3, CUBLASLT_EPILOGUE_BIAS);
     matmul<float, float, float>("f32 relu bias", CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, 1e-6, CUBLASLT_EPILOGUE_RELU_BIAS);
