@@ -4,6 +4,7 @@
 #   build/libheddle.so      what is preloaded; its SONAME is libcuda.so.1
 #   build/libheddle_core.a  the same objects, for unit tests and fuzzers
 #   build/shims/            empty libcudart.so.N for machines without a toolkit, and libcuda.so for dlopen;
+#                           in shims/bin the launcher as ptxas and nvcc;
 #                           in shims/nvml the library as libnvidia-ml.so.1
 #
 # Variables: BUILD=dir  WERROR=1  SAN=-fsanitize=..  CC=..  PREFIX=/usr/local  DESTDIR=  FUZZ_SECONDS=10  V=1
@@ -104,13 +105,23 @@ $(BUILD)/libheddle.so: $(lib_obj) $(BUILD)/lib_obj.list
 $(BUILD)/heddle: $(obj)/runtime/cli/main.o $(cli_core) $(core)
 	$(call say,LD)$(CC) $(CFLAGS) -o $@ $< -lc $(cli_core) $(CLI_LIBS) $(core) $(EXE_LIBS)
 
+# The launcher by the names of tools that programs call at run time.
+standins := $(BUILD)/shims/bin/ptxas $(BUILD)/shims/bin/nvcc
+# The driver in a folder without the empty libcudart, for the loader's path of programs that open everything.
+driver_shims := $(BUILD)/shims/driver/libcuda.so $(BUILD)/shims/driver/libcuda.so.1
 cudart_shims := $(foreach v,11.0 12 13,$(BUILD)/shims/libcudart.so.$(v))
-shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1 $(BUILD)/shims/nvml/libnvidia-ml.so.1
+shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1 $(standins) $(driver_shims) $(BUILD)/shims/nvml/libnvidia-ml.so.1
 
 # Empty, but with the SONAME and the version node that the loader asks for; the preloaded library has the symbols.
 $(cudart_shims): $(BUILD)/shims/libcudart.so.%: Makefile
 	@mkdir -p $(@D); echo 'libcudart.so.$* { };' > $@.map
 	$(call say,LD)$(CC) -shared -nostdlib -Wl,-soname,libcudart.so.$* -Wl,--version-script,$@.map -o $@ -x c /dev/null && rm $@.map
+
+$(standins):
+	@mkdir -p $(@D); ln -sf ../../heddle $@
+
+$(driver_shims):
+	@mkdir -p $(@D); ln -sf ../../libheddle.so $@
 
 $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1:
 	@mkdir -p $(@D); ln -sf ../libheddle.so $@
@@ -216,6 +227,9 @@ install: all                                                         ## install 
 	install -m 755 $(BUILD)/libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/libheddle.so
 	install -m 755 $(cudart_shims) $(DESTDIR)$(PREFIX)/lib/heddle/shims
 	ln -sf ../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/libcuda.so
+	install -d $(DESTDIR)$(PREFIX)/lib/heddle/shims/bin $(DESTDIR)$(PREFIX)/lib/heddle/shims/driver
+	for l in libcuda.so libcuda.so.1; do ln -sf ../../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/driver/$$l; done
+	for t in ptxas nvcc; do ln -sf ../../../../bin/heddle $(DESTDIR)$(PREFIX)/lib/heddle/shims/bin/$$t; done
 	ln -sf ../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/libcuda.so.1
 	install -d $(DESTDIR)$(PREFIX)/lib/heddle/shims/nvml
 	ln -sf ../../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/nvml/libnvidia-ml.so.1

@@ -165,7 +165,7 @@ static enum status load_parts(struct code *c, struct parts *p, const void *image
 static void warn_newer(const struct code *c, unsigned gpu)
 {
     static bool once;
-    if (c->ptx->target_sm > gpu && log_first(&once))
+    if (c->ptx->target_sm > gpu && !c->has_cubin && log_first(&once))      /* with a cubin for this GPU a real one would not look at the PTX */
         log_warn("%s is PTX for sm_%u; the GPU is sm_%u and runs it all the same (a real one would refuse)", c->name, c->ptx->target_sm, gpu);
 }
 

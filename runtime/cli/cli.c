@@ -15,6 +15,7 @@ const struct verb cli_verbs[] = {
     {"dap", verb_dap, "[OPTIONS]", "the same for editors: the Debug Adapter Protocol on standard input and output"},
     {"resume", verb_resume, "[OPTIONS] FILE [-- PROGRAM [ARGS]]", "go on from a checkpoint: the program runs again, without the kernels before it"},
     {"checkpoint", verb_checkpoint, "PID [FILE]", "have a running program write a checkpoint, in the middle of its kernel"},
+    {"python", verb_python, "[PYTHON] [ARGS]", "run a Python interpreter (python3 of PATH) with what its CUDA packages need"},
     {"info", verb_info, "PROGRAM", "what is inside: kernels, architectures, registers, and what would go wrong"},
     {"config", verb_config, "[--show [OPTIONS] [NAMES]]", "every setting with its value, unit and origin; NAMES: those that begin so"},
     {"help", verb_help, "[TOPIC]", "this page, a verb, a setting, or a statistic (help stats NAME)"},
@@ -143,10 +144,10 @@ static const struct verb *verb_find(const char *name)
     return NULL;
 }
 
-/* `config --show`, `help --gpu` and `debug -ex` have words of their own. */
+/* `config --show`, `help --gpu`, `debug -ex` and `python -c` have words of their own. */
 static bool own_words(const struct verb *v)
 {
-    return v->run == verb_config || v->run == verb_help || v->run == verb_debug;
+    return v->run == verb_config || v->run == verb_help || v->run == verb_debug || v->run == verb_python;
 }
 
 int cli_main(int argc, char **argv)

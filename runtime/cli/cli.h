@@ -39,6 +39,7 @@ int verb_sim(struct cli *c, int argc, char **argv);
 int verb_checkpoint(struct cli *c, int argc, char **argv);
 int verb_run(struct cli *c, int argc, char **argv);
 int verb_resume(struct cli *c, int argc, char **argv);
+int verb_python(struct cli *c, int argc, char **argv);
 int verb_info(struct cli *c, int argc, char **argv);
 int verb_config(struct cli *c, int argc, char **argv);
 int verb_help(struct cli *c, int argc, char **argv);
