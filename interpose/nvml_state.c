@@ -406,7 +406,7 @@ enum nvml_result nvml_p2p(nvmlDevice_t a, nvmlDevice_t b, int index, int *link)
 {
     enum { STATUS_OK = 0, CAPABILITIES = 5 };
     enum nvml_result r = both(a, b, link);
-    if (r != NVML_SUCCESS || a == b || index < 0 || index >= CAPABILITIES)
+    if (r != NVML_SUCCESS || index < 0 || index >= CAPABILITIES)
         return r != NVML_SUCCESS ? r : NVML_INVALID_ARGUMENT;
     *link = STATUS_OK;
     return NVML_SUCCESS;
