@@ -56,3 +56,18 @@ __global__ void spin(int *data, int n)
     while (*(volatile int *)data != -1)     // nobody ever writes that
         ;
 }
+
+__global__ void race(int *data, int n)
+{
+    __shared__ int sum[64];
+    int i = threadIdx.x;
+    sum[i] = data[i];                       // __syncthreads() was forgotten
+#pragma unroll 1
+    for (int half = 32; half; half /= 2) {
+        if (i < half)
+            sum[i] += sum[i + half];
+        __syncthreads();
+    }
+    if (i == 0)
+        data[0] = sum[0];
+}

@@ -140,14 +140,38 @@ def program_input(t):
     t.line("quit")
 
 
-TESTS = {"editing": (editing, []), "empty-lines": (empty_lines, []), "interrupt-prompt": (interrupt_prompt, []),
+def interrupt_host(t):
+    """Ctrl-C while no kernel runs: said so, and the second one gives the prompt; the program goes on."""
+    t.wait(P)
+    t.line("run")
+    time.sleep(0.3)
+    t.keys("\x03")
+    t.wait("called no CUDA function yet; Ctrl-C again")
+    t.keys("\x03")
+    t.wait("goes on.*" + P)
+    t.line("print 1")
+    t.wait("called no CUDA function yet; `continue` waits.*" + P)
+    t.line("info program")
+    t.wait("state +running.*" + P)
+    t.line("continue")
+    time.sleep(0.2)
+    t.keys("\x03\x03")
+    t.wait("goes on.*" + P)
+    t.line("kill")
+    t.wait("killed.*" + P)
+    t.line("quit")
+
+
+TESTS = {"interrupt-host": (interrupt_host, ["/bin/sleep", "100"]),
+         "editing": (editing, []), "empty-lines": (empty_lines, []), "interrupt-prompt": (interrupt_prompt, []),
          "interrupt-kernel": (interrupt_kernel, ["tests/debug/kernels.ptx", "64", "_Z4spinPii,1,32"]),
          "program-input": (program_input, ["-i", "tests/debug/kernels.ptx", "64", "_Z4fillPii,2,32"])}
 
 
 def run(name, build, limit):
     test, args = TESTS[name]
-    t = Terminal([f"{build}/heddle", "debug", "-q", f"{build}/debug-host"] + args, limit)
+    program = args if args and args[0].startswith("/") else [f"{build}/debug-host"] + args
+    t = Terminal([f"{build}/heddle", "debug", "-q"] + program, limit)
     try:
         test(t)
         status = t.status()
