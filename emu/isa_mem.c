@@ -2,7 +2,7 @@
  *
  * A handler is a load or store with a constant space, address form, element kind and vector length. It tries, in this order: lanes side by
  * side in memory, one address for all lanes, any addresses inside the range that this site hit last. Everything else, and every
- * access while stepping, goes to mem_lanes. The functions below are always inlined into the handlers, so that their parameters are constants;
+ * access that mem_describe cannot describe while stepping, goes to mem_lanes. The functions below are always inlined into the handlers, so that their parameters are constants;
  * the third case is a function of its own, so that the first two need no stack frame. */
 #include "emu/isa_mem.h"
 
@@ -158,7 +158,7 @@ INLINE const struct insn *run_full(const struct insn *in, struct warp *w, struct
                                    unsigned vec, bool store)
 {
     unsigned bytes = mem_kind_bytes(kind) * vec;
-    if (UNLIKELY(c->event != NULL))
+    if (UNLIKELY(c->event != NULL) && !mem_describe(in, w, c))
         return mem_lanes(in, w, c);
     struct window o = window_of(w, c, in, space, store);
     enum shape shape = shape_of(w, in, form, bytes, 0, WARP_SIZE);
@@ -320,7 +320,7 @@ INLINE const struct insn *run_masked(const struct insn *in, struct warp *w, stru
     char *rows[4], *at[WARP_SIZE];
     if (mask == FULL_MASK)
         return full(in, w, c);
-    if (UNLIKELY(c->event != NULL))
+    if (UNLIKELY(c->event != NULL) && !mem_describe(in, w, c))
         return mem_lanes(in, w, c);
     struct window o = window_of(w, c, in, space, store);
     if (UNLIKELY(!(form == MEM_FIXED ? locate_fixed(w, in, &o, space, bytes, at) : locate(w, in, &o, mask, space, form, bytes, at))))

@@ -324,6 +324,60 @@ static void store_lane(const char *frame, const uint32_t *rows, uint32_t lane, u
     move(to, buf, bytes * vec);
 }
 
+/* The addresses of all 32 lanes as the record's space counts them. */
+static void addresses_of(const struct insn *in, const struct warp *w, uint64_t to[WARP_SIZE])
+{
+    uint64_t offset = in->imm, fixed = offset + (MEM_SPACE(in->extra) == MEM_LOCAL ? w->local_sp : 0);
+    const uint64_t *r64 = row(w, in->a);
+    const uint32_t *r32 = row(w, in->a);
+    switch (MEM_FORM(in->extra)) {
+    case MEM_ROW64:
+        for (uint32_t l = 0; l < WARP_SIZE; l++)
+            to[l] = r64[l] + offset;
+        break;
+    case MEM_ROW32:
+        for (uint32_t l = 0; l < WARP_SIZE; l++)
+            to[l] = r32[l] + (uint32_t)offset;
+        break;
+    default:
+        for (uint32_t l = 0; l < WARP_SIZE; l++)
+            to[l] = fixed;
+    }
+}
+
+/* Makes them generic. False: some may be in other spaces, or in another block. */
+static bool make_generic(const struct ctx *c, unsigned space, uint64_t x[WARP_SIZE])
+{
+    uint64_t strange = 0, window = space == MEM_SHARED ? cluster_generic(c->cta->cluster_rank, 0) : EMU_LOCAL_WINDOW;
+    if (space == MEM_GENERIC) {
+        for (uint32_t l = 0; l < WARP_SIZE; l++)       /* the windows of shared and local memory are neighbours */
+            strange |= x[l] - EMU_SHARED_WINDOW < 2 * (uint64_t)EMU_WINDOW_BYTES;
+    } else if (space != MEM_GLOBAL) {
+        for (uint32_t l = 0; l < WARP_SIZE; l++) {
+            uint32_t offset = (uint32_t)x[l];
+            strange |= space == MEM_SHARED ? offset >> CLUSTER_SHIFT : 0;
+            x[l] = window + offset;
+        }
+    }
+    return !strange;
+}
+
+bool mem_describe(const struct insn *in, const struct warp *w, struct ctx *c)
+{
+    unsigned space = MEM_SPACE(in->extra);
+    bool global = space == MEM_GLOBAL || space == MEM_GENERIC;
+    if (in->extra & MEM_WIDE || space == MEM_PARAM || (global && in->extra & (MEM_STRONG | MEM_ATOMIC)))
+        return false;
+    addresses_of(in, w, c->event_address);
+    if (!make_generic(c, space, c->event_address))
+        return false;
+    c->event->space = space_ptx[global ? MEM_GLOBAL : space];
+    c->event->bytes = (uint8_t)mem_access_bytes(in->extra);
+    c->event->store = (in->extra & MEM_STORE) != 0;
+    c->event->address = c->event_address;
+    return true;
+}
+
 const struct insn *mem_lanes(const struct insn *in, struct warp *w, struct ctx *c)
 {
     char *at[WARP_SIZE];

@@ -61,6 +61,8 @@ char *mem_span(const struct insn *in, const struct mem_place *p, struct warp *w,
 
 /* Load of a kernel parameter at a fixed offset. */
 const struct insn *mem_param(const struct insn *in, struct warp *w, struct ctx *c);
+/* Stepping: fills the event of a load or store whose addresses say it all. False: only mem_lanes can, which also does what the event calls for. */
+bool mem_describe(const struct insn *in, const struct warp *w, struct ctx *c);
 /* The load or store of any record, lane by lane; full and masked form. */
 const struct insn *mem_lanes(const struct insn *in, struct warp *w, struct ctx *c);
 
