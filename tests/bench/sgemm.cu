@@ -1,10 +1,10 @@
-// sgemm: 512 x 512 x 512 in float with 16 x 16 tiles in shared memory, 20 launches; spot checks against the CPU.
+// sgemm [LAUNCHES [N]]: N x N x N (512) in float with 16 x 16 tiles in shared memory, 20 launches; spot checks against the CPU.
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
 
 #define TILE 16
-#define N 512
+#define MOST 512
 
 __global__ void sgemm(const float *a, const float *b, float *c, int n)
 {
@@ -25,10 +25,14 @@ __global__ void sgemm(const float *a, const float *b, float *c, int n)
 
 int main(int argc, char **argv)
 {
-    static float a[N * N], b[N * N], c[N * N];
+    static float a[MOST * MOST], b[MOST * MOST], c[MOST * MOST];
     float *da, *db, *dc;
-    int launches = argc > 1 ? atoi(argv[1]) : 20;
-    for (int i = 0; i < N * N; i++) {
+    int launches = argc > 1 ? atoi(argv[1]) : 20, n = argc > 2 ? atoi(argv[2]) : MOST;
+    if (n > MOST || n % TILE) {
+        fprintf(stderr, "sgemm: N must be a multiple of %d, at most %d\n", TILE, MOST);
+        return 2;
+    }
+    for (int i = 0; i < n * n; i++) {
         a[i] = (float)(i % 7) - 3;
         b[i] = (float)(i % 5) - 2;
     }
@@ -38,16 +42,16 @@ int main(int argc, char **argv)
     cudaMemcpy(da, a, sizeof(a), cudaMemcpyHostToDevice);
     cudaMemcpy(db, b, sizeof(b), cudaMemcpyHostToDevice);
     for (int i = 0; i < launches; i++)
-        sgemm<<<dim3(N / TILE, N / TILE), dim3(TILE, TILE)>>>(da, db, dc, N);
+        sgemm<<<dim3(n / TILE, n / TILE), dim3(TILE, TILE)>>>(da, db, dc, n);
     cudaError_t err = cudaMemcpy(c, dc, sizeof(c), cudaMemcpyDeviceToHost);
     int wrong = err != cudaSuccess;
-    for (int i = 0; i < N; i++) { // one element of each row
-        int j = i * 37 % N;
+    for (int i = 0; i < n; i++) { // one element of each row
+        int j = i * 37 % n;
         float want = 0;
-        for (int k = 0; k < N; k++)
-            want += a[i * N + k] * b[k * N + j];
-        wrong += c[i * N + j] != want;
+        for (int k = 0; k < n; k++)
+            want += a[i * n + k] * b[k * n + j];
+        wrong += c[i * n + j] != want;
     }
-    printf("sgemm %d: %s\n", N, wrong ? "wrong" : "right");
+    printf("sgemm %d: %s\n", n, wrong ? "wrong" : "right");
     return wrong != 0;
 }
