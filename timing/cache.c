@@ -15,13 +15,15 @@ const struct replacement *replacement_find(const char *name)
     return NULL;
 }
 
+#define NO_NUMBER UINT64_MAX
+
 static void clear(struct cache *c)
 {
     size_t n = (size_t)c->spec.sets * c->spec.ways;
-    memset(c->tags, 0, n * sizeof *c->tags);
     memset(c->lines, 0, n * sizeof *c->lines);
     memset(c->index, 0, ((size_t)c->index_mask + 1) * sizeof *c->index);
     c->n_dirty = 0;
+    c->last_number = NO_NUMBER;
     for (uint32_t set = 0; c->ways && set < c->spec.sets; set++) {
         c->order[set] = (struct cache_order){0, (uint16_t)(c->ways - 1)};
         for (uint32_t w = 0; w < c->ways; w++) {
@@ -41,11 +43,10 @@ enum status cache_create(struct cache *c, const struct cache_spec *spec, struct 
         size *= 2;
     *c = (struct cache){.spec = *spec, .ways = spec->ways, .index_mask = (uint32_t)size - 1};
     ipoly_init(&c->ipoly, log2_ceil(spec->sets));
-    c->tags = calloc(n ? n : 1, sizeof *c->tags);
     c->lines = calloc(n ? n : 1, sizeof *c->lines);
     c->order = calloc(spec->sets ? spec->sets : 1, sizeof *c->order);
     c->index = calloc(size, sizeof *c->index);
-    if (c->tags && c->lines && c->order && c->index) {
+    if (c->lines && c->order && c->index) {
         clear(c);
         return ST_OK;
     }
@@ -55,7 +56,6 @@ enum status cache_create(struct cache *c, const struct cache_spec *spec, struct 
 
 void cache_destroy(struct cache *c)
 {
-    free(c->tags);
     free(c->lines);
     free(c->order);
     free(c->index);
@@ -64,7 +64,7 @@ void cache_destroy(struct cache *c)
 
 void cache_invalidate(struct cache *c)
 {
-    if (c->tags)
+    if (c->lines)
         clear(c);
 }
 
@@ -120,13 +120,20 @@ void cache_to_front(struct cache *c, uint32_t set, uint32_t way)
 static uint32_t home(const struct cache *c, uint64_t number) { return (uint32_t)(number * 0x9e3779b97f4a7c15u >> 32) & c->index_mask; }
 
 /* Place of the line, or SIZE_MAX. */
-static size_t find(const struct cache *c, uint64_t number)
+static size_t find(struct cache *c, uint64_t number)
 {
-    for (uint32_t i = home(c, number); c->index[i]; i = (i + 1) & c->index_mask)
-        if (c->tags[c->index[i] - 1] == number + 1)
-            return c->index[i] - 1;
-    return SIZE_MAX;
+    if (number == c->last_number)
+        return c->last_at;
+    size_t at = SIZE_MAX;
+    for (uint32_t i = home(c, number); c->index[i] && at == SIZE_MAX; i = (i + 1) & c->index_mask)
+        if (c->lines[c->index[i] - 1].tag == number + 1)
+            at = c->index[i] - 1;
+    c->last_number = number;
+    c->last_at = at;
+    return at;
 }
+
+void cache_expect(const struct cache *c, uint64_t address) { __builtin_prefetch(&c->index[home(c, address / c->spec.line_bytes)]); }
 
 static void index_add(struct cache *c, uint64_t number, size_t place)
 {
@@ -134,6 +141,8 @@ static void index_add(struct cache *c, uint64_t number, size_t place)
     while (c->index[i])
         i = (i + 1) & c->index_mask;
     c->index[i] = (uint32_t)place + 1;
+    c->last_number = number;
+    c->last_at = place;
 }
 
 /* Without tombstones: what follows in the run moves up. */
@@ -143,13 +152,15 @@ static void index_remove(struct cache *c, uint64_t number, size_t place)
     while (c->index[hole] != place + 1)
         hole = (hole + 1) & c->index_mask;
     for (uint32_t j = (hole + 1) & c->index_mask; c->index[j]; j = (j + 1) & c->index_mask) {
-        uint32_t want = home(c, c->tags[c->index[j] - 1] - 1);
+        uint32_t want = home(c, c->lines[c->index[j] - 1].tag - 1);
         if (((j - want) & c->index_mask) >= ((j - hole) & c->index_mask)) {
             c->index[hole] = c->index[j];
             hole = j;
         }
     }
     c->index[hole] = 0;
+    if (number == c->last_number)
+        c->last_number = NO_NUMBER;
 }
 
 /* ---- lines ---- */
@@ -206,14 +217,14 @@ static size_t victim_at(const struct cache *c, uint32_t set)
     size_t base = (size_t)set * c->spec.ways;
     for (uint32_t way = c->order[set].first;; way = c->lines[base + way].after) {
         const struct cache_line *l = &c->lines[base + way];
-        if (!c->tags[base + way] || !(any_state(c, l, SECTOR_RESERVED) || (!dirty_ok && any_state(c, l, SECTOR_MODIFIED))))
+        if (!c->lines[base + way].tag || !(any_state(c, l, SECTOR_RESERVED) || (!dirty_ok && any_state(c, l, SECTOR_MODIFIED))))
             return base + way;
         if (way == c->order[set].last)
             return SIZE_MAX;
     }
 }
 
-enum cache_result cache_probe(const struct cache *c, uint64_t address, const struct line_mask *bytes, bool write)
+enum cache_result cache_probe(struct cache *c, uint64_t address, const struct line_mask *bytes, bool write)
 {
     uint64_t number = address / c->spec.line_bytes;
     size_t at = find(c, number);
@@ -224,8 +235,8 @@ static void drop(struct cache *c, size_t at, struct cache_victim *victim)
 {
     struct cache_line *l = &c->lines[at];
     if (victim)
-        *victim = (struct cache_victim){.line_address = (c->tags[at] - 1) * c->spec.line_bytes};
-    if (c->tags[at] && any_state(c, l, SECTOR_MODIFIED)) {
+        *victim = (struct cache_victim){.line_address = (c->lines[at].tag - 1) * c->spec.line_bytes};
+    if (c->lines[at].tag && any_state(c, l, SECTOR_MODIFIED)) {
         c->n_dirty--;
         if (victim) {
             victim->dirty = true;
@@ -233,8 +244,8 @@ static void drop(struct cache *c, size_t at, struct cache_victim *victim)
                 victim->bytes.sector[i] = l->state[c->spec.sectored ? i : 0] == SECTOR_MODIFIED ? l->written[i] : 0;
         }
     }
-    index_remove(c, c->tags[at] - 1, at);
-    c->tags[at] = 0;
+    index_remove(c, c->lines[at].tag - 1, at);
+    c->lines[at].tag = 0;
     memset(l->state, 0, sizeof l->state);
     memset(l->written, 0, sizeof l->written);
 }
@@ -246,9 +257,9 @@ static size_t allocate(struct cache *c, uint64_t number, struct cache_victim *vi
     size_t at = victim_at(c, set);
     if (at == SIZE_MAX)
         return at;
-    if (c->tags[at])
+    if (c->lines[at].tag)
         drop(c, at, victim);
-    c->tags[at] = number + 1;
+    c->lines[at].tag = number + 1;
     index_add(c, number, at);
     c->spec.replacement->filled(c, set, (uint32_t)(at % c->spec.ways));
     return at;

@@ -32,6 +32,7 @@ struct cache_spec {
 enum sector_state { SECTOR_INVALID, SECTOR_RESERVED, SECTOR_VALID, SECTOR_MODIFIED };
 
 struct cache_line {
+    uint64_t tag;                              /* line number + 1, 0 = free */
     uint8_t state[LINE_SECTORS];               /* enum sector_state; [0] alone when not sectored */
     uint32_t written[LINE_SECTORS];            /* bytes known by writes to a sector that was never fetched; all ones when it was */
     uint16_t before, after;                    /* neighbours in the set's replacement order: ways */
@@ -42,10 +43,10 @@ struct cache {
     struct cache_spec spec;
     const struct addrmap *map;                 /* an L2 slice takes its sets from the address within the slice; NULL: from the address */
     uint32_t ways;                             /* in use; a carve-out may lower it: 0 = every access misses and nothing is kept */
-    uint64_t *tags;                            /* sets x spec.ways; line number + 1, 0 = free */
-    struct cache_line *lines;                  /* the same shape */
+    struct cache_line *lines;                  /* sets x spec.ways */
     struct cache_order { uint16_t first, last; } *order;       /* by set: the way to go first, the way to go last; free ways are in front */
     uint32_t *index; uint32_t index_mask;      /* open addressing over line numbers: place + 1, 0 = free */
+    uint64_t last_number; size_t last_at;      /* what was looked up last, and what was found: one access looks several times */
     struct ipoly ipoly;
     uint32_t n_dirty;                          /* lines with a modified sector */
 };
@@ -63,8 +64,8 @@ struct line_mask { uint32_t sector[LINE_SECTORS]; };
 /* What a dirty victim writes back: one write for each sector with bytes. */
 struct cache_victim { bool dirty; uint64_t line_address; struct line_mask bytes; };
 
-/* Looks up the atom at `address`, changing nothing: HIT, HIT_RESERVED, SECTOR_MISS or MISS. */
-enum cache_result cache_probe(const struct cache *c, uint64_t address, const struct line_mask *bytes, bool write);
+/* Looks up the atom at `address`, changing no line: HIT, HIT_RESERVED, SECTOR_MISS or MISS. */
+enum cache_result cache_probe(struct cache *c, uint64_t address, const struct line_mask *bytes, bool write);
 
 /* A read. HIT touches the line. MISS and SECTOR_MISS reserve (CACHE_ON_MISS) or do nothing (CACHE_ON_FILL); RESERVATION_FAIL: every way is reserved. */
 enum cache_result cache_read(struct cache *c, uint64_t address, const struct line_mask *bytes, struct cache_victim *victim);
@@ -75,6 +76,8 @@ enum cache_result cache_update(struct cache *c, uint64_t address, const struct l
 /* Data came back. With CACHE_ON_FILL allocates now: victim may be written. */
 void cache_fill(struct cache *c, uint64_t address, struct cache_victim *victim);
 void cache_evict(struct cache *c, uint64_t address);         /* drops the sector, dirty or not */
+
+void cache_expect(const struct cache *c, uint64_t address);  /* a hint to the host: it will be looked up soon */
 
 /* Replacement: the order in which the ways of a set go. A policy is one file of timing/replacement/, and says what an event does to a way's place: cache_to_back
  * makes it the last to go, cache_to_front the first. A way whose line is being fetched, or is dirty and protected, is passed over. */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROP_MOST_SECTORS = 8 /* of one packet */, GROUPS = 4096, ICNT_CYCLES = 1 };
+enum { ROP_MOST_SECTORS = 8 /* of one packet */, MOST_GRANTED = 4095, NO_PACKET = UINT32_MAX, ICNT_CYCLES = 1 };
 
 /* ---- rings --------------------------------------------------------------------------------------------------------------------------------- */
 
@@ -52,16 +52,12 @@ static enum status slice_create(struct slice *l, const struct timing_gpu *g, uin
     l->present = calloc((g->n_sms + 63) / 64, sizeof *l->present);
     l->rop_room = c->mem.l2_latency + c->mem.queue_in + ROP_MOST_SECTORS;       /* the delay holds one a cycle */
     l->rop = calloc(l->rop_room, sizeof *l->rop);
-    l->groups = calloc(GROUPS, sizeof *l->groups);
-    if (!l->by_sm || !l->present || !l->rop || !l->groups || !ring_create(&l->to_dram, c->mem.queue_to_dram + LINE_SECTORS) ||
+    if (!l->by_sm || !l->present || !l->rop || !ring_create(&l->to_dram, c->mem.queue_to_dram + LINE_SECTORS) ||
         !ring_create(&l->from_dram, c->mem.queue_from_dram))
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for L2 slice %u", number);
     for (uint32_t i = 0; i < g->n_sms; i++)
-        l->by_sm[i].first = MSHR_NONE;
-    l->free_node = MSHR_NONE;
-    for (uint32_t i = 1; i < GROUPS; i++)      /* 0 is none */
-        l->groups[i].next_free = i + 1 < GROUPS ? i + 1 : 0;
-    l->free_group = 1;
+        l->by_sm[i].first = NO_PACKET;
+    l->next = NEVER;
     return ST_OK;
 }
 
@@ -82,12 +78,12 @@ static uint64_t core_to_l2(const struct channel *c, uint64_t n) { return clock_c
 enum status channel_create(struct channel *c, struct timing_gpu *g, uint32_t number, struct error *err)
 {
     uint32_t n = g->config.mem.slices;
-    *c = (struct channel){.gpu = g, .number = number};
+    *c = (struct channel){.gpu = g, .number = number, .dram_from = NEVER};
     c->delay_room = (uint32_t)core_to_l2(c, g->config.dram.latency) + 1;       /* one enters a cycle: more are in it only when DRAM holds them up */
     c->slices = calloc(n, sizeof *c->slices);
     c->delay = calloc(c->delay_room, sizeof *c->delay);
-    c->granted = calloc(g->n_sms, sizeof *c->granted);
-    if (!c->slices || !c->delay || !c->granted)
+    c->granted = g->exchange[number % g->n_threads].granted;
+    if (!c->slices || !c->delay)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for memory channel %u", number);
     for (uint32_t i = 0; i < n; i++) {
         enum status st = slice_create(&c->slices[i], g, number * n + i, err);
@@ -106,42 +102,50 @@ void channel_destroy(struct channel *c)
         cache_destroy(&l->l2);
         mshr_destroy(&l->mshr);
         vec_free(&l->arrivals);
-        vec_free(&l->out);
+        for (unsigned t = 0; t < MAX_THREADS; t++)
+            vec_free(&l->out[t]);
         free(l->by_sm);
         free(l->present);
-        free(l->nodes);
+        free(l->packets);
+        free(l->free_packets);
         free(l->rop);
-        free(l->groups);
         free(l->to_dram.at);
         free(l->from_dram.at);
     }
     free(c->slices);
     free(c->delay);
-    free(c->granted);
     dram_destroy(&c->dram);
 }
 
 /* ---- from the interconnect -------------------------------------------------------------------------------------------------------------------- */
 
-void channel_arrive(struct channel *c, const struct request *r, uint32_t slice)
+static bool packets_grow(struct slice *l)
 {
-    struct slice *l = &c->slices[slice % c->gpu->config.mem.slices];
-    struct request *to = vec_add(&l->arrivals);
-    if (to)
-        *to = *r;
+    uint32_t n = l->n_packets ? l->n_packets * 2 : 64;
+    struct packet *more = realloc(l->packets, n * sizeof *more);
+    l->packets = more ? more : l->packets;
+    uint32_t *free_packets = realloc(l->free_packets, n * sizeof *free_packets);
+    l->free_packets = free_packets ? free_packets : l->free_packets;
+    if (!more || !free_packets)
+        return false;
+    for (uint32_t i = n; i-- > l->n_packets;)
+        l->free_packets[l->n_free_packets++] = i;
+    l->n_packets = n;
+    return true;
 }
 
-static bool nodes_grow(struct slice *l)
+bool channel_arrive(struct channel *c, const struct request *r)
 {
-    uint32_t n = l->n_nodes ? l->n_nodes * 2 : 64;
-    struct request_node *more = realloc(l->nodes, n * sizeof *more);
-    if (!more)
+    struct slice *l = &c->slices[r->slice % c->gpu->config.mem.slices];
+    if (!l->n_free_packets && !packets_grow(l))
         return false;
-    for (uint32_t i = l->n_nodes; i < n; i++)
-        more[i].next = i + 1 < n ? i + 1 : l->free_node;
-    l->free_node = l->n_nodes;
-    l->nodes = more;
-    l->n_nodes = n;
+    struct arrival *to = vec_add(&l->arrivals);
+    if (!to)
+        return false;
+    uint32_t i = l->free_packets[--l->n_free_packets];
+    l->packets[i].r = *r;
+    *to = (struct arrival){r->time, i};
+    cache_expect(&l->l2, r->address);
     return true;
 }
 
@@ -150,19 +154,15 @@ static void admit(struct channel *c, struct slice *l)
 {
     uint64_t icnt = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now);
     while (l->arrivals_at < l->arrivals.n && l->arrivals.at[l->arrivals_at].time + ICNT_CYCLES <= icnt) {
-        if (l->free_node == MSHR_NONE && !nodes_grow(l))
-            return;
-        const struct request *r = &l->arrivals.at[l->arrivals_at++];
-        uint32_t i = l->free_node;
-        l->free_node = l->nodes[i].next;
-        l->nodes[i] = (struct request_node){.r = *r, .next = MSHR_NONE};
-        struct request_list *q = &l->by_sm[r->sm];
-        if (q->first == MSHR_NONE)
+        uint32_t i = l->arrivals.at[l->arrivals_at++].packet, sm = l->packets[i].r.sm;
+        struct packet_list *q = &l->by_sm[sm];
+        l->packets[i].next = NO_PACKET;
+        if (q->first == NO_PACKET)
             q->first = i;
         else
-            l->nodes[q->last].next = i;
+            l->packets[q->last].next = i;
         q->last = i;
-        l->present[r->sm / 64] |= 1ull << r->sm % 64;
+        l->present[sm / 64] |= 1ull << sm % 64;
         l->n_waiting++;
     }
 }
@@ -205,37 +205,32 @@ static void grant(struct channel *c, struct slice *l)
 {
     if (!l->n_waiting)
         return;
-    if (l->rop_n + ROP_MOST_SECTORS > rop_limit(c) || !l->free_group) {
+    if (l->rop_n + ROP_MOST_SECTORS > rop_limit(c) || l->n_granted >= MOST_GRANTED) {
         l->stats.full_stall++;
         return;
     }
     uint32_t sm = granted(c, l);
-    struct request_list *q = &l->by_sm[sm];
+    struct packet_list *q = &l->by_sm[sm];
     uint32_t i = q->first;
-    struct request r = l->nodes[i].r;
-    q->first = l->nodes[i].next;
-    if (q->first == MSHR_NONE)
+    struct packet *p = &l->packets[i];
+    const struct request *r = &p->r;
+    q->first = p->next;
+    if (q->first == NO_PACKET)
         l->present[sm / 64] &= ~(1ull << sm % 64);
-    l->nodes[i].next = l->free_node;
-    l->free_node = i;
     l->n_waiting--;
-    count_arrival(c, l, &r);
+    l->n_granted++;
+    count_arrival(c, l, r);
     l->grant = (sm + 1) % c->gpu->n_sms;
     c->granted[sm]++;
-    uint32_t g = l->free_group, n = 0;
-    l->free_group = l->groups[g].next_free;
-    uint64_t due = c->now + (r.source == SOURCE_TEXTURE ? 0 : delay_in_front(c));
-    for (uint32_t k = 0; k < r.sectors; k++) {
-        unsigned sector = (unsigned)((r.address / SECTOR_BYTES + k) % LINE_SECTORS);
-        if (r.kind == REQUEST_WRITE && !r.bytes.sector[sector])
+    p->left = 0;
+    uint64_t due = c->now + (r->source == SOURCE_TEXTURE ? 0 : delay_in_front(c));
+    for (uint32_t k = 0; k < r->sectors; k++) {
+        unsigned sector = (unsigned)((r->address / SECTOR_BYTES + k) % LINE_SECTORS);
+        if (r->kind == REQUEST_WRITE && !r->bytes.sector[sector])
             continue;
-        struct waiting w = {.r = r, .due = due, .group = g};
-        w.r.address = r.address + k * SECTOR_BYTES;
-        w.r.sectors = 1;
-        l->rop[(l->rop_at + l->rop_n++) % l->rop_room] = w;
-        n++;
+        l->rop[(l->rop_at + l->rop_n++) % l->rop_room] = (struct waiting){.address = r->address + k * SECTOR_BYTES, .due = due, .packet = i};
+        p->left++;
     }
-    l->groups[g] = (struct group){.r = r, .left = n};
 }
 
 /* ---- to the interconnect ------------------------------------------------------------------------------------------------------------------------- */
@@ -246,30 +241,33 @@ static bool out_room(const struct channel *c, const struct slice *l)
     return l->out_from < icnt + c->gpu->config.mem.queue_out;
 }
 
-/* A sector of the request is done; with the last one the reply goes out. A read's reply has a packet for each sector. */
-static void sector_done(struct channel *c, struct slice *l, uint32_t group)
+static void perform(struct channel *c, const struct request *r)
 {
-    struct group *g = &l->groups[group];
-    if (--g->left)
+    if (r->pending >= 0 && r->lanes)
+        (void)emu_warp_perform(&c->gpu->sms[r->sm].pending[r->pending], c->worker, r->lanes);   /* addresses were checked when it issued */
+}
+
+/* A sector of the packet is done; with the last one the reply goes out. A read's reply has a packet for each sector. */
+static void sector_done(struct channel *c, struct slice *l, uint32_t packet)
+{
+    struct packet *p = &l->packets[packet];
+    if (--p->left)
         return;
-    const struct request *r = &g->r;
+    const struct request *r = &p->r;
+    perform(c, r);
     uint64_t ready = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now + 1), slot = ready;
     slot = slot > l->out_from ? slot : l->out_from;
     uint8_t data = r->kind == REQUEST_READ || r->kind == REQUEST_STRONG_READ ? r->sectors : r->kind == REQUEST_ATOMIC;
     l->out_from = slot + (data ? data : 1);
     l->stats.replies += data;
-    struct reply *to = vec_add(&l->out);
+    uint64_t way = ICNT_CYCLES + clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_ICNT, c->gpu->window);
+    struct reply *to = vec_add(&l->out[r->sm / c->gpu->group % c->gpu->n_threads]);
     if (to)
-        *to = (struct reply){.time = l->out_from - 1 + ICNT_CYCLES + clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_ICNT, c->gpu->window), .left = ready, .sent = r->sent, .type = r->type, .sectors = data, .address = r->address, .sm = r->sm, .tag = r->tag, .kind = r->kind, .source = r->source,
-                             .slice = l->number, .serial = l->serial++};
-    g->next_free = l->free_group;
-    l->free_group = group;
-}
-
-static void perform(struct channel *c, const struct request *r)
-{
-    if (r->pending >= 0 && r->lanes)
-        (void)emu_warp_perform(&c->gpu->sms[r->sm].pending[r->pending], c->worker, r->lanes);   /* addresses were checked when it issued */
+        *to = (struct reply){.time = l->out_from - 1 + way, .left = ready, .sent = r->sent, .type = r->type, .sectors = data, .address = r->address, .sm = r->sm, .tag = r->tag,
+                             .kind = r->kind, .source = r->source, .slice = l->number, .serial = l->serial++};
+    l->free_packets[l->n_free_packets++] = packet;
+    l->n_granted--;
+    c->packets++;
 }
 
 /* ---- the slice -------------------------------------------------------------------------------------------------------------------------------------- */
@@ -303,90 +301,84 @@ static bool fails(struct slice *l, const struct request *r, enum timing_fail why
 
 static bool reads(const struct request *r) { return r->kind == REQUEST_READ || r->kind == REQUEST_STRONG_READ || r->kind == REQUEST_ATOMIC; }
 
-/* Waiters are groups; the request itself is found again in the group. */
-static bool miss(struct slice *l, const struct waiting *w, const struct line_mask *bytes)
+/* Waiters are packets. */
+static bool miss(struct slice *l, const struct waiting *w, const struct request *q, const struct line_mask *bytes)
 {
-    uint64_t atom = atom_of(l, w->r.address);
+    uint64_t atom = atom_of(l, w->address);
     enum mshr_result k = mshr_check(&l->mshr, atom);
     if (k == MSHR_ENTRIES_FULL || k == MSHR_MERGE_FULL)
-        return fails(l, &w->r, k == MSHR_ENTRIES_FULL ? TIMING_MSHR_ENRTY_FAIL : TIMING_MSHR_MERGE_ENRTY_FAIL);
+        return fails(l, q, k == MSHR_ENTRIES_FULL ? TIMING_MSHR_ENRTY_FAIL : TIMING_MSHR_MERGE_ENRTY_FAIL);
     if (k == MSHR_MERGED) {
-        mshr_add(&l->mshr, atom, w->group);
-        count_access(l, &w->r, outcome_of(cache_probe(&l->l2, w->r.address, bytes, false)));
-        count_access(l, &w->r, TIMING_MSHR_HIT);
+        mshr_add(&l->mshr, atom, w->packet);
+        count_access(l, q, outcome_of(cache_probe(&l->l2, w->address, bytes, false)));
+        count_access(l, q, TIMING_MSHR_HIT);
         return true;
     }
     if (!dram_room_for_miss(l))
-        return fails(l, &w->r, TIMING_MISS_QUEUE_FULL);
+        return fails(l, q, TIMING_MISS_QUEUE_FULL);
     struct cache_victim v;
-    enum cache_result r = cache_read(&l->l2, w->r.address, bytes, &v);
+    enum cache_result r = cache_read(&l->l2, w->address, bytes, &v);
     if (r == CACHE_RESERVATION_FAIL)
-        return fails(l, &w->r, TIMING_LINE_ALLOC_FAIL);
-    count_access(l, &w->r, outcome_of(r));
+        return fails(l, q, TIMING_LINE_ALLOC_FAIL);
+    count_access(l, q, outcome_of(r));
     write_back(l, &v);
-    mshr_add(&l->mshr, atom, w->group);
-    ring_put(&l->to_dram, w->r.address);
+    mshr_add(&l->mshr, atom, w->packet);
+    ring_put(&l->to_dram, w->address);
     return true;
 }
 
-static void after_access(struct channel *c, struct slice *l, const struct waiting *w)
-{
-    perform(c, &w->r);
-    sector_done(c, l, w->group);
-}
-
 /* False: it must try again. */
-static bool read_sector(struct channel *c, struct slice *l, const struct waiting *w)
+static bool read_sector(struct channel *c, struct slice *l, const struct waiting *w, const struct request *q)
 {
     static const struct line_mask whole = {{UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}};
-    const struct line_mask *bytes = w->r.kind == REQUEST_ATOMIC || w->r.tag == TAG_FILL ? &whole : &w->r.bytes;
+    const struct line_mask *bytes = q->kind == REQUEST_ATOMIC || q->tag == TAG_FILL ? &whole : &q->bytes;
     struct cache_victim v;
-    if (cache_probe(&l->l2, w->r.address, bytes, false) != CACHE_HIT)
-        return miss(l, w, bytes);
+    if (cache_probe(&l->l2, w->address, bytes, false) != CACHE_HIT)
+        return miss(l, w, q, bytes);
     if (!out_room(c, l)) {
         l->stats.reply_stall++;
         return false;
     }
-    cache_read(&l->l2, w->r.address, bytes, &v);
-    count_access(l, &w->r, TIMING_HIT);
-    if (w->r.kind == REQUEST_ATOMIC) {
-        cache_update(&l->l2, w->r.address, &w->r.bytes, true);
+    cache_read(&l->l2, w->address, bytes, &v);
+    count_access(l, q, TIMING_HIT);
+    if (q->kind == REQUEST_ATOMIC) {
+        cache_update(&l->l2, w->address, &q->bytes, true);
         l->stats.atomics++;
     }
-    after_access(c, l, w);
+    sector_done(c, l, w->packet);
     return true;
 }
 
-static bool whole_sector(const struct request *r) { return r->bytes.sector[r->address / SECTOR_BYTES % LINE_SECTORS] == UINT32_MAX; }
+static bool whole_sector(const struct request *q, uint64_t address) { return q->bytes.sector[address / SECTOR_BYTES % LINE_SECTORS] == UINT32_MAX; }
 
-static bool write_sector(struct channel *c, struct slice *l, const struct waiting *w)
+static bool write_sector(struct channel *c, struct slice *l, const struct waiting *w, const struct request *q)
 {
     struct cache_victim v;
     if (!out_room(c, l) || !dram_room_for_miss(l))
-        return fails(l, &w->r, TIMING_MISS_QUEUE_FULL);
-    enum cache_result there = l->l2.spec.write_alloc == CACHE_LAZY_FETCH ? CACHE_HIT : cache_probe(&l->l2, w->r.address, &w->r.bytes, true);
+        return fails(l, q, TIMING_MISS_QUEUE_FULL);
+    enum cache_result there = l->l2.spec.write_alloc == CACHE_LAZY_FETCH ? CACHE_HIT : cache_probe(&l->l2, w->address, &q->bytes, true);
     bool missed = there == CACHE_MISS || there == CACHE_SECTOR_MISS;
-    if (missed && l->l2.spec.write_alloc == CACHE_FETCH_ON_WRITE && !whole_sector(&w->r))
-        return miss(l, w, &w->r.bytes);        /* the write joins the sector when it is there */
+    if (missed && l->l2.spec.write_alloc == CACHE_FETCH_ON_WRITE && !whole_sector(q, w->address))
+        return miss(l, w, q, &q->bytes);       /* the write joins the sector when it is there */
     if (missed && l->l2.spec.write_alloc != CACHE_FETCH_ON_WRITE)              /* not allocated: it goes on to DRAM; allocated: the rest of it is read */
-        ring_put(&l->to_dram, w->r.address | (l->l2.spec.write_alloc == CACHE_NO_ALLOCATE));
+        ring_put(&l->to_dram, w->address | (l->l2.spec.write_alloc == CACHE_NO_ALLOCATE));
     if (missed && l->l2.spec.write_alloc == CACHE_NO_ALLOCATE) {
-        count_access(l, &w->r, outcome_of(there));
-        after_access(c, l, w);
+        count_access(l, q, outcome_of(there));
+        sector_done(c, l, w->packet);
         return true;
     }
-    enum cache_result r = cache_write(&l->l2, w->r.address, &w->r.bytes, true, &v);
+    enum cache_result r = cache_write(&l->l2, w->address, &q->bytes, true, &v);
     if (r == CACHE_RESERVATION_FAIL)
-        return fails(l, &w->r, TIMING_LINE_ALLOC_FAIL);
+        return fails(l, q, TIMING_LINE_ALLOC_FAIL);
     if (r == CACHE_HIT_RESERVED) {             /* behind the fill that is under way */
-        if (mshr_add(&l->mshr, atom_of(l, w->r.address), w->group) >= MSHR_ENTRIES_FULL)
-            return fails(l, &w->r, TIMING_MSHR_MERGE_ENRTY_FAIL);
-        count_access(l, &w->r, TIMING_HIT_RESERVED);
+        if (mshr_add(&l->mshr, atom_of(l, w->address), w->packet) >= MSHR_ENTRIES_FULL)
+            return fails(l, q, TIMING_MSHR_MERGE_ENRTY_FAIL);
+        count_access(l, q, TIMING_HIT_RESERVED);
         return true;
     }
     write_back(l, &v);
-    count_access(l, &w->r, outcome_of(r));
-    after_access(c, l, w);
+    count_access(l, q, outcome_of(r));
+    sector_done(c, l, w->packet);
     return true;
 }
 
@@ -398,8 +390,8 @@ static void access_slice(struct channel *c, struct slice *l)
     const struct waiting *w = &l->rop[l->rop_at];
     if (w->due > c->now)
         return;
-    bool read = reads(&w->r);
-    if (!(read ? read_sector(c, l, w) : write_sector(c, l, w)))
+    const struct request *q = &l->packets[w->packet].r;
+    if (!(reads(q) ? read_sector(c, l, w, q) : write_sector(c, l, w, q)))
         return;
     uint32_t port = c->gpu->config.l2.port;
     l->port_from = c->now + (port && port < SECTOR_BYTES ? SECTOR_BYTES / port : 1);
@@ -410,16 +402,15 @@ static void access_slice(struct channel *c, struct slice *l)
 
 struct filled { struct channel *c; struct slice *l; uint64_t address; };
 
-static void wake_group(void *user, uint32_t group)
+static void wake_packet(void *user, uint32_t packet)
 {
     const struct filled *f = user;
     struct slice *l = f->l;
-    struct request r = l->groups[group].r;
-    if (r.kind == REQUEST_WRITE || r.kind == REQUEST_STRONG_WRITE || r.kind == REQUEST_ATOMIC)
-        cache_update(&l->l2, f->address, &r.bytes, true);
-    l->stats.atomics += r.kind == REQUEST_ATOMIC;
-    perform(f->c, &r);
-    sector_done(f->c, l, group);
+    const struct request *r = &l->packets[packet].r;
+    if (r->kind == REQUEST_WRITE || r->kind == REQUEST_STRONG_WRITE || r->kind == REQUEST_ATOMIC)
+        cache_update(&l->l2, f->address, &r->bytes, true);
+    l->stats.atomics += r->kind == REQUEST_ATOMIC;
+    sector_done(f->c, l, packet);
 }
 
 /* One fill a cycle, before accesses. */
@@ -431,7 +422,7 @@ static void fill(struct channel *c, struct slice *l)
     struct cache_victim v;
     cache_fill(&l->l2, f.address, &v);
     write_back(l, &v);
-    mshr_fill(&l->mshr, atom_of(l, f.address), wake_group, &f);
+    mshr_fill(&l->mshr, atom_of(l, f.address), wake_packet, &f);
     uint32_t port = c->gpu->config.l2.port;
     l->port_from = c->now + (port && port < SECTOR_BYTES ? SECTOR_BYTES / port : 1);
     l->stats.l2.fill_port_busy++;
@@ -449,6 +440,17 @@ static uint32_t bank_of(const struct channel *c, uint32_t bank, uint64_t row)
     }
 }
 
+static uint64_t dram_cycle(const struct channel *c, uint64_t l2_cycle) { return clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_DRAM, l2_cycle); }
+
+/* The first L2 cycle at which a read may be back. */
+static uint64_t dram_returns(const struct channel *c)
+{
+    if (c->dram.returned.n)
+        return c->now + 1;
+    uint64_t next = dram_next_return(&c->dram);
+    return next == NEVER ? NEVER : clock_after(&c->gpu->clocks, CLOCK_DRAM, CLOCK_L2, next);
+}
+
 /* One request of a slice, round robin, enters the fixed delay; one whose delay is over enters the controller. */
 static void feed_dram(struct channel *c)
 {
@@ -463,76 +465,96 @@ static void feed_dram(struct channel *c)
         c->turn = (c->turn + k + 1) % n;
         break;
     }
-    if (!c->delay_n)
+    if (!c->delay_n || c->delay[c->delay_at].due > c->now)
         return;
     const struct delayed *d = &c->delay[c->delay_at];
-    if (d->due > c->now || !dram_room(&c->dram, d->write))
+    dram_run(&c->dram, dram_cycle(c, c->now));
+    if (!dram_room(&c->dram, d->write))
         return;
     struct dram_place p = addrmap_place(&c->gpu->map, d->address);
-    dram_push(&c->dram, &(struct dram_request){.id = d->address, .bank = bank_of(c, p.bank % c->dram.spec.banks, p.row), .row = p.row, .write = d->write});
+    dram_push(&c->dram, &(struct dram_request){.id = d->address, .bank = bank_of(c, p.bank % c->dram.spec.banks, p.row), .row = p.row, .slice = p.slice % c->gpu->config.mem.slices,
+                                               .write = d->write});
+    if (c->dram_from == NEVER)
+        c->dram_from = dram_returns(c);
     c->delay_at = (c->delay_at + 1) % c->delay_room;
     c->delay_n--;
 }
 
+/* One read a cycle goes back to its slice. */
 static void run_dram(struct channel *c)
 {
-    uint64_t until = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_DRAM, c->now);
-    while (c->dram.cycle < until) {
-        uint64_t idle = dram_idle_cycles(&c->dram);
-        if (idle) {
-            uint64_t left = until - c->dram.cycle;
-            c->dram.cycle += idle < left ? idle : left;
-            continue;
-        }
-        dram_tick(&c->dram);
-    }
-    uint64_t id;
+    dram_run(&c->dram, dram_cycle(c, c->now));
     if (c->dram.returned.n) {
-        uint64_t address = c->dram.nodes[c->dram.returned.first].r.id;
-        struct slice *l = &c->slices[addrmap_place(&c->gpu->map, address).slice % c->gpu->config.mem.slices];
-        if (!ring_full(&l->from_dram) && dram_returned(&c->dram, &id))
+        struct slice *l = &c->slices[c->dram.nodes[c->dram.returned.first].r.slice];
+        uint64_t id;
+        if (!ring_full(&l->from_dram) && dram_returned(&c->dram, &id)) {
             ring_put(&l->from_dram, id);
+            l->next = c->now;
+        }
     }
+    c->dram_from = dram_returns(c);
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t latest(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* The next L2 cycle at which the slice has something to do, if nothing comes from DRAM before. */
+static uint64_t slice_next(const struct channel *c, const struct slice *l)
+{
+    uint64_t next = NEVER;
+    if (l->from_dram.n || l->n_waiting)
+        return c->now + 1;
+    if (l->rop_n)
+        next = latest(l->rop[l->rop_at].due, l->port_from);
+    if (l->arrivals_at < l->arrivals.n)
+        next = least(next, clock_convert(&c->gpu->clocks, CLOCK_ICNT, CLOCK_L2, l->arrivals.at[l->arrivals_at].time + ICNT_CYCLES));
+    return latest(next, c->now + 1);
+}
+
+static void run_slice(struct channel *c, struct slice *l)
+{
+    fill(c, l);
+    access_slice(c, l);
+    admit(c, l);
+    grant(c, l);
+    l->next = slice_next(c, l);
+}
 
 /* The next L2 cycle at which the channel has something to do. */
 static uint64_t channel_next(const struct channel *c)
 {
-    uint64_t next = NEVER;
-    if (dram_busy(&c->dram) || c->dram.returned.n)
-        return c->now + 1;
+    uint64_t next = c->dram_from;
     if (c->delay_n)
-        next = c->delay[c->delay_at].due;
-    for (uint32_t i = 0; i < c->gpu->config.mem.slices; i++) {
-        const struct slice *l = &c->slices[i];
-        if (l->n_waiting || l->to_dram.n || l->from_dram.n)
-            return c->now + 1;
-        if (l->rop_n)
-            next = least(next, l->rop[l->rop_at].due);
-        if (l->arrivals_at < l->arrivals.n)
-            next = least(next, clock_convert(&c->gpu->clocks, CLOCK_ICNT, CLOCK_L2, l->arrivals.at[l->arrivals_at].time + ICNT_CYCLES));
-    }
-    return next > c->now ? next : c->now + 1;
+        next = least(next, c->delay[c->delay_at].due);
+    for (uint32_t i = 0; i < c->gpu->config.mem.slices; i++)
+        next = least(next, c->slices[i].to_dram.n ? 0 : c->slices[i].next);
+    return latest(next, c->now + 1);
 }
 
-bool channel_idle(const struct channel *c) { return channel_next(c) == NEVER; }
+bool channel_idle(const struct channel *c)
+{
+    for (uint32_t i = 0; i < c->gpu->config.mem.slices; i++)
+        for (unsigned t = 0; t < c->gpu->n_threads; t++)
+            if (c->slices[i].out[t].n)
+                return false;
+    return channel_next(c) == NEVER;
+}
 
 void channel_run(struct channel *c, uint64_t until_core_cycle)
 {
     uint64_t until = clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_L2, until_core_cycle);
+    uint32_t n = c->gpu->config.mem.slices;
+    for (uint32_t i = 0; i < n; i++)           /* what arrives was not there when it said when */
+        c->slices[i].next = c->now;
     for (; c->now < until; c->now = least(channel_next(c), until)) {
-        run_dram(c);
-        for (uint32_t i = 0; i < c->gpu->config.mem.slices; i++) {
-            struct slice *l = &c->slices[i];
-            fill(c, l);
-            access_slice(c, l);
-            admit(c, l);
-            grant(c, l);
-        }
+        if (c->dram_from <= c->now)
+            run_dram(c);
+        for (uint32_t i = 0; i < n; i++)
+            if (c->slices[i].next <= c->now)
+                run_slice(c, &c->slices[i]);
         feed_dram(c);
     }
+    dram_run(&c->dram, dram_cycle(c, until - 1));        /* what it does while the slices sleep */
 }

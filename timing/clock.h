@@ -17,4 +17,14 @@ static inline uint64_t clock_convert(const struct clocks *c, enum clock_domain f
     return (uint64_t)(((u128)n * b + a - 1) / a);
 }
 
+/* The first cycle of `to` that begins after the beginning of cycle n of `from`. */
+static inline uint64_t clock_after(const struct clocks *c, enum clock_domain from, enum clock_domain to, uint64_t n)
+{
+    uint64_t a = c->hz[from], b = c->hz[to];
+    if (a == b)
+        return n + 1;
+    __extension__ typedef unsigned __int128 u128;
+    return (uint64_t)((u128)n * b / a) + 1;
+}
+
 #endif

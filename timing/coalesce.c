@@ -35,7 +35,7 @@ static bool overlaps(const struct access *a, uint64_t from, uint32_t bytes)
     return false;
 }
 
-/* Adds bytes [from, from + bytes), which lie in one segment, to the accesses from `start` on. apart: not to one that has some of them already. */
+/* Adds bytes [from, from + bytes), which lie in one segment, to the accesses from `start` on; start = n: it is a new one. apart: not to one that has some of them already. */
 static uint32_t add(struct access *out, uint32_t start, uint32_t n, uint64_t from, uint32_t bytes, uint32_t segment, unsigned lane, bool apart)
 {
     uint64_t base = from & ~(uint64_t)(segment - 1);
@@ -68,10 +68,37 @@ static void shrink(struct access *a)
     }
 }
 
+/* Lanes side by side, or all at one address; aligned, so that none lies in two sectors. */
+static bool affine(const struct lanes *in, uint64_t step)
+{
+    uint64_t a = in->address[0], wrong = a & (in->bytes - 1);
+    for (uint32_t lane = 0; lane < WARP_LANES; lane++)
+        wrong |= in->address[lane] ^ (a + lane * step);
+    return !wrong && in->mask == UINT32_MAX && is_power_of_2(in->bytes) && in->bytes <= SECTOR_BYTES;
+}
+
+static uint32_t sectors_of_stream(const struct lanes *in, struct access *out)
+{
+    uint64_t at = in->address[0], end = at + WARP_LANES * in->bytes;
+    uint32_t n = 0, lane = 0;
+    while (at < end) {
+        uint64_t base = at & ~(uint64_t)(SECTOR_BYTES - 1), next = base + SECTOR_BYTES < end ? base + SECTOR_BYTES : end;
+        uint32_t lanes = (uint32_t)(next - at) / in->bytes;
+        out[n] = (struct access){.address = base, .bytes = SECTOR_BYTES, .lanes = (lanes == WARP_LANES ? UINT32_MAX : (1u << lanes) - 1) << lane};
+        mark(&out[n++], at, (uint32_t)(next - at));
+        lane += lanes;
+        at = next;
+    }
+    return n;
+}
+
 static uint32_t gather(const struct coalescer *c, const struct lanes *in, bool sectors, bool apart, struct access *out)
 {
     uint32_t n = 0, segment = segment_bytes(in, sectors), parts = c->warp_parts ? c->warp_parts : 1;
+    if (sectors && parts == 1 && affine(in, in->bytes))
+        return sectors_of_stream(in, out);
     for (uint32_t part = 0; part < parts; part++) {
+        uint64_t seen = 0;                     /* segments, by some of their bits */
         uint32_t start = n, first = part * WARP_LANES / parts, end = (part + 1) * WARP_LANES / parts;
         for (uint32_t lane = first; lane < end; lane++) {
             if (!(in->mask >> lane & 1))
@@ -79,7 +106,9 @@ static uint32_t gather(const struct coalescer *c, const struct lanes *in, bool s
             uint64_t a = in->address[lane];
             for (uint32_t left = in->bytes; left;) {
                 uint32_t room = segment - (uint32_t)(a & (segment - 1)), k = left < room ? left : room;
-                n = add(out, start, n, a, k, segment, lane, apart);
+                uint64_t bit = 1ull << (a / segment + (a >> 12)) % 64;
+                n = add(out, seen & bit ? start : n, n, a, k, segment, lane, apart);
+                seen |= bit;
                 a += k;
                 left -= k;
             }
@@ -100,12 +129,34 @@ enum { MOST_BANKS = 128, L1_BANKS = 32 };
 
 static uint32_t bank_of(uint64_t word, uint32_t banks) { return (uint32_t)(banks & (banks - 1) ? word % banks : word & (banks - 1)); }
 
+/* Whether no bank has two distinct words among lanes first..first+count-1: mostly so. */
+static bool one_word_a_bank(const struct lanes *in, uint32_t banks, uint32_t first, uint32_t count)
+{
+    uint32_t n_words = in->bytes <= 4 ? 1 : in->bytes / 4;
+    uint64_t word_of[MOST_BANKS], seen[MOST_BANKS / 64] = {0}, clash = 0;
+    for (uint32_t m = in->mask >> first & (count == WARP_LANES ? UINT32_MAX : (1u << count) - 1); m; m &= m - 1) {
+        uint64_t word = in->address[first + (uint32_t)__builtin_ctz(m)] / 4;
+        for (uint32_t k = 0; k < n_words; k++, word++) {
+            uint32_t bank = bank_of(word, banks);
+            uint64_t bit = 1ull << bank % 64;
+            if (seen[bank / 64] & bit)
+                clash |= word_of[bank] ^ word;
+            else
+                word_of[bank] = word;
+            seen[bank / 64] |= bit;
+        }
+    }
+    return !clash && seen[0] | seen[1];
+}
+
 /* The most distinct words in a bank among lanes first..first+count-1. */
 static uint32_t phase_cycles(const struct lanes *in, uint32_t banks, uint32_t first, uint32_t count)
 {
     uint32_t n_words = in->bytes <= 4 ? 1 : in->bytes / 4, most = 0;
     uint64_t words[MOST_BANKS][WARP_LANES];
     uint8_t n[MOST_BANKS] = {0};
+    if (one_word_a_bank(in, banks, first, count))
+        return 1;
     for (uint32_t lane = first; lane < first + count; lane++) {
         if (!(in->mask >> lane & 1))
             continue;
@@ -175,14 +226,16 @@ static unsigned tag_bank(uint64_t line)
 
 uint32_t wavefront_quarter_cycles(const struct lanes *in, uint32_t port_bytes)
 {
-    uint64_t lines[2 * WARP_LANES];
+    uint64_t lines[2 * WARP_LANES], seen = 0;  /* by some of their bits */
     uint32_t n = 0, in_bank[4] = {0}, active = 0, most = 0;
     for (unsigned lane = 0; lane < WARP_LANES; lane++) {
         if (!(in->mask >> lane & 1))
             continue;
         active++;
         for (uint64_t line = in->address[lane] / LINE; line <= (in->address[lane] + in->bytes - 1) / LINE; line++) {
-            uint32_t i = n;
+            uint64_t bit = 1ull << (line + (line >> 6)) % 64;
+            uint32_t i = seen & bit ? n : 0;
+            seen |= bit;
             while (i > 0 && lines[i - 1] != line)
                 i--;
             if (i == 0) {

@@ -21,8 +21,10 @@ enum status dram_create(struct dram *d, const struct dram_spec *spec, struct err
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for a DRAM queue of %u requests", d->n_nodes);
     for (uint32_t i = 0; i < d->n_nodes; i++)
         d->nodes[i].next = i + 1 < d->n_nodes ? i + 1 : DRAM_NONE;
-    for (uint32_t i = 0; i < spec->banks; i++)
+    for (uint32_t i = 0; i < spec->banks; i++) {
         d->banks[i].current = DRAM_NONE;
+        d->banks[i].group = spec->group_low_bits ? i % spec->groups : i / (spec->banks / spec->groups);
+    }
     return ST_OK;
 }
 
@@ -82,6 +84,8 @@ void dram_push(struct dram *d, const struct dram_request *r)
     d->nodes[i] = (struct dram_node){.r = *r, .order = ++d->serial, .pushed = d->cycle};
     d->stats.requests++;
     list_add(d, &d->banks[r->bank].waiting[apart], i);
+    d->waiting[apart] |= 1ull << r->bank;
+    d->quiet = 0;
     if (apart)
         d->n_writes++;
     else
@@ -98,14 +102,19 @@ bool dram_returned(struct dram *d, uint64_t *id)
     *id = d->nodes[i].r.id;
     list_remove(d, &d->returned, i);
     node_free(d, i);
+    d->quiet = 0;                              /* there is room to return */
     return true;
 }
 
 /* ---- a cycle ---- */
 
-static uint32_t group_of(const struct dram *d, uint32_t bank)
+static uint64_t bit(uint32_t bank) { return 1ull << bank; }
+
+/* The first bank of a set (not empty) in this cycle's order. */
+static uint32_t first_of(const struct dram *d, uint64_t set)
 {
-    return d->spec.group_low_bits ? bank % d->spec.groups : bank / (d->spec.banks / d->spec.groups);
+    uint64_t later = set & (UINT64_MAX << d->rotate);
+    return (uint32_t)__builtin_ctzll(later ? later : set);
 }
 
 static void retire(struct dram *d)
@@ -128,26 +137,27 @@ static void choose_direction(struct dram *d)
         d->draining = d->n_writes >= d->spec.write_high || (d->n_writes && !d->n_reads);
 }
 
-/* At most one request to one free bank. */
-static void schedule(struct dram *d)
+/* At most one request to one free bank. False: none. */
+static bool schedule(struct dram *d)
 {
-    choose_direction(d);
-    for (uint32_t k = 0; k < d->spec.banks; k++) {
-        struct dram_bank *b = &d->banks[(d->rotate + k) % d->spec.banks];
+    for (uint64_t free = d->waiting[d->draining] & ~(d->hits | d->misses); free;) {
+        uint32_t n = first_of(d, free);
+        struct dram_bank *b = &d->banks[n];
         struct dram_list *l = &b->waiting[d->draining];
-        if (b->current != DRAM_NONE || !l->n)
-            continue;
+        free &= ~bit(n);
         uint32_t i = d->spec.order->choose(d, b, l);
         if (i == DRAM_NONE)
             continue;
         list_remove(d, l, i);
+        if (!l->n)
+            d->waiting[d->draining] &= ~bit(n);
         b->current = i;
-        if (b->open && b->row == d->nodes[i].r.row)
-            d->stats.row_hits++;
-        else
-            d->stats.row_misses++;
-        return;
+        bool hit = b->open && b->row == d->nodes[i].r.row;
+        *(hit ? &d->hits : &d->misses) |= bit(n);
+        *(hit ? &d->stats.row_hits : &d->stats.row_misses) += 1;
+        return true;
     }
+    return false;
 }
 
 static bool room_to_return(const struct dram *d) { return d->flight.n + d->returned.n < d->spec.return_queue; }
@@ -175,24 +185,40 @@ static void count_wait(struct dram *d, uint64_t pushed)
     timing_histogram_count(d->stats.queue_latencies, n);
 }
 
-/* A column command of bank n, when it may go now. */
-static bool column(struct dram *d, uint32_t n)
+static uint64_t latest(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* From when on bank n's column command may go. */
+static uint64_t column_from(const struct dram *d, uint32_t n)
+{
+    const struct dram_bank *b = &d->banks[n];
+    bool write = d->nodes[b->current].r.write;
+    if (!write && !room_to_return(d))
+        return UINT64_MAX;
+    uint64_t own = latest(write ? b->write_from : b->column_from, d->group_from[b->group]);
+    return latest(own, latest(write ? d->write_from : d->read_from, d->any_column_from));
+}
+
+/* From when on bank n's row command may go: activate or precharge. */
+static uint64_t row_from(const struct dram *d, uint32_t n)
+{
+    const struct dram_bank *b = &d->banks[n];
+    return b->open ? b->precharge_from : latest(b->activate_from, d->any_activate_from);
+}
+
+static void column(struct dram *d, uint32_t n)
 {
     struct dram_bank *b = &d->banks[n];
     const struct dram_spec *s = &d->spec;
-    uint32_t i = b->current, g = group_of(d, n);
+    uint32_t i = b->current;
     uint64_t t = d->cycle;
-    bool write = d->nodes[i].r.write;
-    if (!b->open || b->row != d->nodes[i].r.row || t < (write ? b->write_from : b->column_from) || t < d->any_column_from || t < d->group_from[g])
-        return false;
-    if (write ? t < d->write_from : t < d->read_from || !room_to_return(d))
-        return false;
     d->any_column_from = t + (s->ccd > s->burst_cycles ? s->ccd : s->burst_cycles);
-    d->group_from[g] = t + s->ccdl;
+    d->group_from[b->group] = t + s->ccdl;
+    d->stats.column_commands++;
     d->stats.busy_clocks += s->burst_cycles;
     count_wait(d, d->nodes[i].pushed);
     b->current = DRAM_NONE;
-    if (write) {
+    d->hits &= ~bit(n);
+    if (d->nodes[i].r.write) {
         d->stats.writes++;
         at_least(&d->read_from, t + s->wl + s->burst_cycles + s->cdlr);
         at_least(&b->precharge_from, t + s->wl + s->burst_cycles + s->wr);
@@ -205,25 +231,20 @@ static bool column(struct dram *d, uint32_t n)
         d->nodes[i].order = t + s->cl + s->burst_cycles;
         list_add(d, &d->flight, i);
     }
-    return true;
 }
 
-/* A row command of bank n: activate or precharge. */
-static bool row(struct dram *d, uint32_t n)
+static void row(struct dram *d, uint32_t n)
 {
     struct dram_bank *b = &d->banks[n];
     const struct dram_spec *s = &d->spec;
     uint64_t t = d->cycle;
+    d->stats.row_commands++;
     if (b->open) {
-        if (b->row == d->nodes[b->current].r.row || t < b->precharge_from)
-            return false;
         b->open = false;
         at_least(&b->activate_from, t + s->rp);
         d->stats.precharges++;
-        return true;
+        return;
     }
-    if (t < b->activate_from || t < d->any_activate_from)
-        return false;
     b->open = true;
     b->row = d->nodes[b->current].r.row;
     b->column_from = t + s->rcd;
@@ -232,44 +253,94 @@ static bool row(struct dram *d, uint32_t n)
     b->activate_from = t + s->rc;
     d->any_activate_from = t + s->rrd;
     d->stats.activates++;
-    return true;
+    d->misses &= ~bit(n);
+    d->hits |= bit(n);
+}
+
+/* The first bank of the set, in this cycle's order, whose command may go now; DRAM_NONE: none. *next: not later than when the first of the others may. */
+static uint32_t ready_of(const struct dram *d, uint64_t set, uint64_t (*from)(const struct dram *d, uint32_t n), uint64_t *next)
+{
+    while (set) {
+        uint32_t n = first_of(d, set);
+        uint64_t t = from(d, n);
+        if (t <= d->cycle)
+            return n;
+        *next = t < *next ? t : *next;
+        set &= ~bit(n);
+    }
+    return DRAM_NONE;
+}
+
+/* Commands of this cycle: one; with two command buses, one of each kind. False: none. */
+static bool command(struct dram *d, uint64_t *next)
+{
+    uint32_t r = ready_of(d, d->misses, row_from, next), c = ready_of(d, d->hits, column_from, next);
+    bool both = r != DRAM_NONE && c != DRAM_NONE;
+    if (both && !d->spec.dual_bus)             /* the one whose bank has its turn first */
+        *(first_of(d, bit(r) | bit(c)) == r ? &c : &r) = DRAM_NONE;
+    if (r != DRAM_NONE)
+        row(d, r);
+    if (c != DRAM_NONE)
+        column(d, c);
+    d->stats.both_commands += both && d->spec.dual_bus;
+    return r != DRAM_NONE || c != DRAM_NONE;
+}
+
+/* n cycles with something queued go by. */
+static void count_cycles(struct dram *d, uint64_t n)
+{
+    uint32_t queued = d->n_reads + d->n_writes;
+    if (!queued)
+        return;
+    d->stats.active_clocks += n;
+    d->stats.queue_sum += n * queued;
+    d->stats.queue_max = queued > d->stats.queue_max ? queued : d->stats.queue_max;
+}
+
+static void turn(struct dram *d, uint64_t n)
+{
+    n += d->rotate;
+    d->rotate = (uint32_t)(n < d->spec.banks ? n : n % d->spec.banks);
 }
 
 void dram_tick(struct dram *d)
 {
     retire(d);
+    uint64_t next = UINT64_MAX;
+    bool was = d->draining, any = false;
+    count_cycles(d, 1);
     if (d->n_reads || d->n_writes) {
-        uint32_t queued = d->n_reads + d->n_writes;
-        d->stats.active_clocks++;
-        d->stats.queue_sum += queued;
-        d->stats.queue_max = queued > d->stats.queue_max ? queued : d->stats.queue_max;
-        schedule(d);
-        bool column_done = false, row_done = false;
-        for (uint32_t k = 0; k < d->spec.banks && !(column_done && row_done); k++) {
-            uint32_t n = (d->rotate + k) % d->spec.banks;
-            if (d->banks[n].current == DRAM_NONE)
-                continue;
-            if (!column_done && column(d, n))
-                column_done = true;
-            else if (!row_done && row(d, n))
-                row_done = true;
-            if (!d->spec.dual_bus && (column_done || row_done))
-                break;
-        }
-        d->rotate = (d->rotate + 1) % d->spec.banks;
-        d->stats.row_commands += row_done;
-        d->stats.column_commands += column_done;
-        d->stats.both_commands += row_done && column_done;
+        choose_direction(d);
+        any = schedule(d);
+        any = command(d, &next) || any;
+        turn(d, 1);
+    }
+    if (!any && was == d->draining) {
+        if (d->flight.n && d->nodes[d->flight.first].order < next)
+            next = d->nodes[d->flight.first].order;
+        d->quiet = next;
     }
     d->cycle++;
 }
 
-uint64_t dram_idle_cycles(const struct dram *d)
+void dram_run(struct dram *d, uint64_t until)
 {
-    if (d->n_reads || d->n_writes)
-        return 0;
-    if (!d->flight.n)
-        return UINT64_MAX;
-    uint64_t next = d->nodes[d->flight.first].order;
-    return next > d->cycle ? next - d->cycle : 0;
+    while (d->cycle < until) {
+        if (d->quiet <= d->cycle) {
+            dram_tick(d);
+            continue;
+        }
+        uint64_t n = (until < d->quiet ? until : d->quiet) - d->cycle;
+        count_cycles(d, n);
+        if (d->n_reads || d->n_writes)
+            turn(d, n);
+        d->cycle += n;
+    }
+}
+
+uint64_t dram_next_return(const struct dram *d)
+{
+    if (d->flight.n)
+        return d->nodes[d->flight.first].order;
+    return d->n_reads ? d->cycle + d->spec.cl + d->spec.burst_cycles : UINT64_MAX;
 }

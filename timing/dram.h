@@ -25,14 +25,14 @@ struct dram_spec {
     bool dual_bus;                             /* HBM: a row and a column command in one cycle */
 };
 
-struct dram_request { uint64_t id; uint32_t bank, row; bool write; };
+struct dram_request { uint64_t id; uint32_t bank, row, slice /* the caller's */; bool write; };
 
 struct dram_node { struct dram_request r; uint64_t order, pushed; uint32_t next, prev; };
 struct dram_list { uint32_t first, last, n; };  /* of nodes, oldest first */
 
 enum { DRAM_NONE = UINT32_MAX };
 struct dram_bank {
-    bool open; uint32_t row;
+    bool open; uint32_t row, group;
     uint32_t current;                          /* node under way, DRAM_NONE: free */
     uint64_t activate_from, column_from, write_from, precharge_from;   /* not before these cycles */
     struct dram_list waiting[2];               /* reads (or everything), writes of the write queue */
@@ -45,6 +45,9 @@ struct dram {
     uint64_t group_from[DRAM_MAX_BANKS];       /* column commands of a group: CCDL */
     uint64_t any_column_from, any_activate_from, read_from, write_from;    /* CCD, RRD, bus turnarounds */
     uint32_t rotate;                           /* bank scanned first */
+    uint64_t waiting[2];                       /* sets of banks: with waiting requests; */
+    uint64_t hits, misses;                     /* whose current request needs a column command next; a row command */
+    uint64_t quiet;                            /* before this cycle nothing happens, unless somebody pushes or takes */
     struct dram_node *nodes; uint32_t n_nodes, free_node;
     uint32_t n_reads, n_writes;                /* queued or under way; n_writes: of the write queue */
     bool draining;                             /* the write queue has its turn */
@@ -58,12 +61,12 @@ enum status dram_create(struct dram *d, const struct dram_spec *spec, struct err
 void dram_destroy(struct dram *d);
 bool dram_room(const struct dram *d, bool write);
 void dram_push(struct dram *d, const struct dram_request *r);    /* only with room */
-/* True: a cycle may change something. False: nothing is queued or under way, cycles can be skipped. */
-bool dram_busy(const struct dram *d);
+bool dram_busy(const struct dram *d);          /* something is queued or under way */
 void dram_tick(struct dram *d);                /* one command cycle */
+void dram_run(struct dram *d, uint64_t until); /* up to d->cycle = until; cycles in which nothing happens cost nothing */
+/* The first cycle after which a read may have come back that has not yet; UINT64_MAX: none is under way. */
+uint64_t dram_next_return(const struct dram *d);
 bool dram_returned(struct dram *d, uint64_t *id);   /* takes the oldest read whose data is there; writes are never returned */
-/* How many cycles nothing can happen for; 0: the next cycle may do something. The caller may advance d->cycle by so many. */
-uint64_t dram_idle_cycles(const struct dram *d);
 
 /* Scheduling order: which waiting request a free bank takes. list: oldest first. A policy is one file of timing/dram_order/. */
 struct dram_order {

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "timing/team.h"
-
 /* ---- from the configuration ---------------------------------------------------------------------------------------------------------------------------- */
 
 struct cache_spec cache_spec_of(const struct timing_cache *c)
@@ -52,8 +50,13 @@ enum status timing_gpu_create(struct timing_gpu **out, const struct timing_confi
     g->n_channels = config->mem.channels;
     g->n_slices = config->derived.slices;
     code_table_init(&g->codes, &g->config);
-    enum status st = ST_OK;
-    if (config->derived.warps_per_sm > MAX_WARPS || config->issue.schedulers > MAX_SCHEDULERS)
+    g->group = 1;
+    enum status st = team_create(&g->team, threads, err);
+    g->n_threads = st == ST_OK ? team_size(g->team) : 0;
+    for (unsigned t = 0; t < g->n_threads && st == ST_OK; t++)
+        if (!(g->exchange[t].granted = calloc(g->n_sms, sizeof *g->exchange[t].granted)))
+            st = error_set(err, ST_OUT_OF_MEMORY, "no host memory for %u SMs", g->n_sms);
+    if (st == ST_OK && (config->derived.warps_per_sm > MAX_WARPS || config->issue.schedulers > MAX_SCHEDULERS))
         st = error_set(err, ST_NOT_SUPPORTED, "%u warps and %u schedulers an SM: at most %d and %d are modelled", config->derived.warps_per_sm, config->issue.schedulers,
                        MAX_WARPS, MAX_SCHEDULERS);
     if (st == ST_OK)
@@ -67,8 +70,6 @@ enum status timing_gpu_create(struct timing_gpu **out, const struct timing_confi
         st = sm_create(&g->sms[i], g, i, err);
     for (uint32_t i = 0; st == ST_OK && i < g->n_channels; i++)
         st = channel_create(&g->channels[i], g, i, err);
-    if (st == ST_OK)
-        st = team_create(&g->team, threads, err);
     for (uint32_t i = 0; st == ST_OK && i < g->n_sms; i++)
         g->sms[i].worker = team_worker(g->team, i);
     for (uint32_t i = 0; st == ST_OK && i < g->n_channels; i++)
@@ -98,6 +99,10 @@ void timing_gpu_free(struct timing_gpu *g)
     for (struct kernel *k = g->ended, *next; k; k = next) {
         next = k->next;
         free(k);
+    }
+    for (unsigned t = 0; t < g->n_threads; t++) {
+        mail_free(&g->exchange[t].mail);
+        free(g->exchange[t].granted);
     }
     code_table_free(&g->codes);
     free(g->stopped);
@@ -283,6 +288,8 @@ static void run_sm(struct timing_gpu *g, struct sm *s)
 static void run_group(void *user, uint32_t i)
 {
     struct timing_gpu *g = user;
+    if (i < g->n_threads && !g->replies_taken) /* each thread's first */
+        exchange_replies(g, i);
     for (uint32_t k = i * g->group; k < (i + 1) * g->group && k < g->n_sms; k++) {
         g->sms[k].worker = team_worker(g->team, i);
         run_sm(g, &g->sms[k]);
@@ -292,107 +299,39 @@ static void run_group(void *user, uint32_t i)
 static void run_channel(void *user, uint32_t i)
 {
     struct timing_gpu *g = user;
+    if (i < g->n_threads)
+        exchange_requests(g, i);
     channel_run(&g->channels[i], g->until);
 }
 
-static int by_time(const void *a, const void *b)
+/* Clusters run on one host thread: other SMs belong to other threads than before. */
+static void regroup(struct timing_gpu *g, uint32_t group)
 {
-    const struct request *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->sm < y->sm ? -1 : x->sm > y->sm;
-}
-
-static void requests_to_channels(struct timing_gpu *g)
-{
-    uint32_t per = g->config.mem.slices;
-    for (uint32_t i = 0; i < g->n_sms; i++) {
-        struct sm *s = &g->sms[i];
-        for (size_t k = 0; k < s->out.n; k++) {
-            uint32_t slice = addrmap_place(&g->map, s->out.at[k].address).slice;
-            channel_arrive(&g->channels[slice / per], &s->out.at[k], slice);
-        }
-        s->in_network += (uint32_t)s->out.n;
-        g->noc.request.packets += s->out.n;
-        s->out.n = 0;
-    }
-}
-
-static int by_arrival(const void *a, const void *b)
-{
-    const struct reply *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    if (x->slice != y->slice)
-        return x->slice < y->slice ? -1 : 1;
-    return x->serial < y->serial ? -1 : x->serial > y->serial;
-}
-
-static void replies_to_sms(struct timing_gpu *g)
-{
-    for (uint32_t i = 0; i < g->n_sms; i++) {
-        struct sm *s = &g->sms[i];
-        if (s->inbox_at)
-            memmove(s->inbox.at, s->inbox.at + s->inbox_at, (s->inbox.n - s->inbox_at) * sizeof *s->inbox.at);
-        s->inbox.n -= s->inbox_at;
-        s->inbox_at = 0;
-    }
-    for (uint32_t i = 0; i < g->n_channels; i++) {
-        struct channel *c = &g->channels[i];
-        for (uint32_t k = 0; k < g->config.mem.slices; k++) {
-            struct slice *l = &c->slices[k];
-            for (size_t j = 0; j < l->out.n; j++) {
-                struct reply *to = vec_add(&g->sms[l->out.at[j].sm].inbox);
-                if (to)
-                    *to = l->out.at[j];
-            }
-            g->noc.reply.packets += l->out.n;
-            l->out.n = 0;
-        }
-        for (uint32_t s = 0; s < g->n_sms; s++) {
-            g->sms[s].in_network -= c->granted[s];
-            c->granted[s] = 0;
-        }
-    }
-    for (uint32_t i = 0; i < g->n_sms; i++)
-        if (g->sms[i].inbox.n > 1)
-            qsort(g->sms[i].inbox.at, g->sms[i].inbox.n, sizeof *g->sms[i].inbox.at, by_arrival);
-}
-
-static void sort_arrivals(struct timing_gpu *g)
-{
-    for (uint32_t i = 0; i < g->n_channels; i++)
-        for (uint32_t k = 0; k < g->config.mem.slices; k++) {
-            struct slice *l = &g->channels[i].slices[k];
-            if (l->arrivals_at)
-                memmove(l->arrivals.at, l->arrivals.at + l->arrivals_at, (l->arrivals.n - l->arrivals_at) * sizeof *l->arrivals.at);
-            l->arrivals.n -= l->arrivals_at;
-            l->arrivals_at = 0;
-            if (l->arrivals.n > 1)
-                qsort(l->arrivals.at, l->arrivals.n, sizeof *l->arrivals.at, by_time);
-        }
+    for (unsigned t = 0; t < g->n_threads && group != g->group; t++)
+        exchange_replies(g, t);
+    g->replies_taken = group != g->group;
+    g->group = group;
 }
 
 static void window(struct timing_gpu *g, uint64_t until)
 {
     g->until = until;
     bool more = false;
-    g->group = 1;
+    uint32_t group = 1;
     for (const struct kernel *k = g->kernels; k; k = k->next) {
         more = more || k->next_cta < k->n_ctas;
         if (k->spec.cluster > 1)
-            g->group = CLUSTER_GROUP;
+            group = CLUSTER_GROUP;
     }
+    regroup(g, group);
     for (uint32_t i = 0; i < g->n_sms; i++)
         g->sms[i].more_ctas = more;
     give_all(g);
-    do
+    do {
         team_run(g->team, (g->n_sms + g->group - 1) / g->group, run_group, g);
-    while (give_stopped(g));
-    requests_to_channels(g);
-    sort_arrivals(g);
+        g->replies_taken = true;
+    } while (give_stopped(g));
     team_run(g->team, g->n_channels, run_channel, g);
-    replies_to_sms(g);
     g->now = until;
 }
 
@@ -436,6 +375,12 @@ static bool move_ended(struct timing_gpu *g)
 
 static bool any_fault(struct timing_gpu *g)
 {
+    for (unsigned t = 0; t < g->n_threads; t++)
+        if (g->exchange[t].no_memory) {
+            g->fault = (struct emu_fault){.status = ST_OUT_OF_MEMORY};
+            snprintf(g->fault.report, sizeof g->fault.report, "no host memory for messages between the SMs and the memory channels of the simulated GPU");
+            return g->faulted = true;
+        }
     for (uint32_t i = 0; i < g->n_sms; i++)
         if (g->sms[i].faulted) {
             g->fault = g->sms[i].fault;
@@ -546,13 +491,16 @@ void timing_gpu_stats(const struct timing_gpu *g, struct timing_stats *out)
     out->gpu = g->stats;
     out->gpu.cycles = g->now;
     out->gpu.time_ps = (uint64_t)((double)g->now * 1e6 / g->config.clock.core);
-    out->noc = g->noc;
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        out->noc.request.packets += g->sms[i].packets;
+    for (uint32_t i = 0; i < g->n_channels; i++)
+        out->noc.reply.packets += g->channels[i].packets;
     for (uint32_t i = 0; i < g->n_sms; i++)
         timing_stats_add(TIMING_STATS_sm, &out->sm, &g->sms[i].stats);
     for (uint32_t i = 0; i < g->n_channels; i++) {
         const struct channel *c = &g->channels[i];
         struct timing_channel_stats dram = c->dram.stats;
-        dram.clocks = c->dram.cycle;
+        dram.clocks = clock_convert(&g->clocks, CLOCK_CORE, CLOCK_DRAM, g->now);
         timing_stats_add(TIMING_STATS_channel, &out->channel, &dram);
         for (uint32_t k = 0; k < g->config.mem.slices; k++)
             timing_stats_add(TIMING_STATS_slice, &out->slice, &c->slices[k].stats);

@@ -167,7 +167,7 @@ void lsu_access_done(struct sm *s, uint32_t id, uint64_t cycle)
         issue_load_done(s, id);
 }
 
-bool lsu_port_room(const struct sm *s) { return s->in_network + s->out.n < s->gpu->config.noc.input_queue; }
+bool lsu_port_room(const struct sm *s) { return s->in_network < s->gpu->config.noc.input_queue; }
 
 static bool is_write(const struct request *r) { return r->kind == REQUEST_WRITE || r->kind == REQUEST_STRONG_WRITE || r->kind == REQUEST_ATOMIC; }
 
@@ -185,13 +185,17 @@ static void count_sent(struct sm *s, const struct request *r)
 bool lsu_send(struct sm *s, const struct request *r, uint64_t ready)
 {
     uint64_t slot = clock_convert(&s->gpu->clocks, CLOCK_CORE, CLOCK_ICNT, ready);
-    struct request *to = vec_add(&s->out);
+    uint32_t slice = addrmap_place(&s->gpu->map, r->address).slice;
+    struct request *to = vec_add(&s->out[slice / s->gpu->config.mem.slices % s->gpu->n_threads]);
     if (!to)
         return false;
     slot = slot > s->port_from ? slot : s->port_from;
     s->port_from = slot + 1;
     *to = *r;
     to->sm = s->number;
+    to->slice = slice;
+    s->in_network++;
+    s->packets++;
     to->time = slot;
     to->sent = s->now;
     count_sent(s, r);

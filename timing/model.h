@@ -9,8 +9,8 @@
  *     cluster.c      CTAs that belong together                       tensor.c      matrix products
  *     scheduler/     warp scheduling policies                       replacement/ dram_order/   policies
  *
- * An SM or channel is run by one host thread at a time. SMs write requests into queues of their own, which channels read in the next half window, and the other
- * way round; there is no other traffic between them. */
+ * An SM or channel is run by one host thread at a time. SMs write requests into queues of their own, one for each host thread, whose channels read them in the next
+ * half window, and the other way round; there is no other traffic between them. */
 #ifndef HEDDLE_TIMING_MODEL_H
 #define HEDDLE_TIMING_MODEL_H
 #include "ptx/ptx.h"
@@ -21,17 +21,22 @@
 #include "timing/coalesce.h"
 #include "timing/code.h"
 #include "timing/dram.h"
+#include "timing/mail.h"
 #include "timing/mshr.h"
 #include "timing/stats.h"
+#include "timing/team.h"
 #include "timing/timing.h"
 
-enum { MAX_WARPS = 64, MAX_SCHEDULERS = 8, NEVER_SOON = 512 };
+enum { MAX_WARPS = 64, MAX_THREADS = TEAM_MOST, MAX_SCHEDULERS = 8, NEVER_SOON = 512 };
 enum { BRANCH_CYCLES = 2, CONSTANT_CYCLES = 8 };                    /* issue to the next instruction of the warp when it may have branched */
 enum { PAUSE_CYCLES = 20 };                    /* the same after a look at an mbarrier or a sleep: greedy schedulers would starve who is waited for */
 #define NEVER UINT64_MAX
 /* A new last element, or NULL: no host memory. */
-#define vec_add(v) (vec_grow_((void **)&(v)->at, &(v)->cap, (v)->n, sizeof *(v)->at) ? &(v)->at[(v)->n++] : NULL)
+#define vec_add(v) ((v)->n < (v)->cap || vec_grow_((void **)&(v)->at, &(v)->cap, (v)->n, sizeof *(v)->at) ? &(v)->at[(v)->n++] : NULL)
 
+/* exchange.c: by host thread t alone, or while no other runs */
+void exchange_replies(struct timing_gpu *g, unsigned t);       /* what slices sent to the SMs of thread t */
+void exchange_requests(struct timing_gpu *g, unsigned t);      /* what SMs sent to the channels of thread t */
 /* gpu.c */
 struct cache_spec cache_spec_of(const struct timing_cache *c);
 enum timing_outcome outcome_of(enum cache_result r);    /* as statistics count it */
@@ -51,6 +56,7 @@ struct request {
     uint8_t kind, source;
     uint8_t sectors;                           /* how many 32-byte sectors from address on; one reply answers them all */
     uint8_t type;                              /* enum timing_access_type */
+    uint32_t slice;                            /* where it goes */
     struct line_mask bytes;                    /* written bytes, relative to the 128-byte line */
 };
 
@@ -189,9 +195,10 @@ struct sm {
     struct cache l1; struct mshr l1_mshr;
     struct side_cache l1c, l1t; struct fetch fetch;      /* not on: perfect; textures through L1 */
     uint64_t port_from;                        /* interconnect cycle at which the port is free */
-    uint32_t in_network;                       /* packets not taken by their slice yet: known at window ends */
-    VEC(struct request) out;                   /* of this window */
-    VEC(struct reply) inbox; size_t inbox_at;  /* sorted by time */
+    uint32_t in_network;                       /* packets not taken by their slice yet, as far as known at the last window's end */
+    VEC(struct request) out[MAX_THREADS];      /* of this window, by the host thread of the channel; ascending in time */
+    uint64_t packets;                          /* sent ever */
+    VEC(struct reply) inbox; size_t inbox_at, inbox_old;       /* sorted by time; old: there before this window's came */
 
     VEC(struct ended_cta) ended;               /* in this window */
     struct emu_fault fault; bool faulted;
@@ -273,26 +280,28 @@ void texture_push(struct sm *s, struct mem_op *m, const struct emu_event *e);
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------- */
 
-struct waiting { struct request r; uint64_t due; uint32_t group; };    /* one sector; due: L2 cycle; group: of the request it is part of */
-struct group { struct request r; uint32_t left, next_free; };
+struct packet { struct request r; uint32_t left /* sectors that are not done */, next; };
+struct arrival { uint64_t time; uint32_t packet; };
+struct waiting { uint64_t address, due; uint32_t packet; };    /* one sector of a packet; due: L2 cycle */
 struct ring { uint64_t *at; uint32_t room, first, n; };
 struct slice {
     uint32_t number;
     struct cache l2; struct mshr mshr;
-    VEC(struct request) arrivals; size_t arrivals_at;      /* sorted by time: not there yet */
-    struct request_list { uint32_t first, last; } *by_sm;  /* there, waiting for a grant */
-    struct request_node { struct request r; uint32_t next; } *nodes; uint32_t n_nodes, free_node;
+    struct packet *packets; uint32_t n_packets, *free_packets, n_free_packets;
+    VEC(struct arrival) arrivals; size_t arrivals_at, arrivals_old;        /* sorted by time: not there yet */
+    struct packet_list { uint32_t first, last; } *by_sm;   /* there, waiting for a grant */
     uint64_t *present;                         /* bit s: by_sm[s] is not empty */
     uint32_t grant;                            /* iSLIP: the SM asked first */
     uint32_t n_waiting;
     struct waiting *rop; uint32_t rop_room, rop_at, rop_n;     /* ring: delay in front of the slice */
-    struct group *groups; uint32_t n_groups, free_group;
+    uint32_t n_granted;                        /* packets that are in the slice */
+    uint64_t next;                             /* L2 cycle at which it has something to do, whatever others do */
     uint64_t port_from;                        /* L2 cycle at which the data port is free */
     struct ring to_dram;                       /* misses and write-backs: sector address | write */
     struct ring from_dram;                     /* sector addresses */
     uint64_t out_from;                         /* interconnect cycle at which its port to the SMs is free */
     uint32_t serial;
-    VEC(struct reply) out;                     /* of this half window */
+    VEC(struct reply) out[MAX_THREADS];        /* of this half window, by the host thread of the SM; ascending in time */
     struct timing_slice_stats stats;
 };
 
@@ -303,14 +312,16 @@ struct channel {
     uint64_t now;                              /* L2 cycle */
     struct slice *slices;
     struct dram dram; struct ipoly bank_poly;
+    uint64_t dram_from;                        /* before this cycle DRAM has nothing for the slices */
     struct delayed *delay; uint32_t delay_room, delay_at, delay_n;     /* ring: dram.latency */
     uint32_t turn;                             /* slice asked first */
-    uint32_t *granted;                         /* packets taken in this half window, by SM */
+    uint32_t *granted;                         /* packets taken in this half window, by SM: of all channels of the host thread */
+    uint64_t packets;                          /* replies sent ever */
     struct emu_worker *worker;                 /* of the host thread that runs it: performs atomics */
 };
 enum status channel_create(struct channel *c, struct timing_gpu *g, uint32_t number, struct error *err) MUST_CHECK;
 void channel_destroy(struct channel *c);
-void channel_arrive(struct channel *c, const struct request *r, uint32_t slice);    /* before channel_run, in (SM, time) order */
+bool channel_arrive(struct channel *c, const struct request *r);             /* before channel_run, ascending in time; false: no host memory */
 void channel_run(struct channel *c, uint64_t until_core_cycle);
 bool channel_idle(const struct channel *c);
 
@@ -338,8 +349,10 @@ struct timing_gpu {
     struct channel *channels; uint32_t n_channels, n_slices;
     struct kernel *kernels, *ended;            /* resident, in order of start; ended ones to be taken */
     uint32_t group;                            /* SMs that one host thread runs together */
+    unsigned n_threads;
+    bool replies_taken;                        /* in this window */
+    struct exchange { struct mail mail; uint32_t *granted; bool no_memory; char apart[64]; } exchange[MAX_THREADS];     /* of each host thread */
     struct timing_gpu_stats stats;
-    struct timing_noc_stats noc;
     struct code_table codes;
     struct team *team;                         /* host threads */
     struct emu_fault fault; bool faulted;

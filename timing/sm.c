@@ -64,7 +64,8 @@ void sm_destroy(struct sm *s)
     fetch_destroy(s);
     constant_destroy(s);
     texture_destroy(s);
-    vec_free(&s->out);
+    for (unsigned t = 0; t < MAX_THREADS; t++)
+        vec_free(&s->out[t]);
     vec_free(&s->inbox);
 }
 
@@ -102,7 +103,7 @@ uint32_t sm_room(const struct sm *s, const struct kernel *k)
 /* Before the first CTA of a kernel: the carve-out. A streaming cache takes lines when data comes, but at the miss for kernels without shared memory. */
 static void prepare(struct sm *s, const struct kernel *k)
 {
-    if (s->l1.tags && s->l1.ways != k->l1_ways)
+    if (s->l1.lines && s->l1.ways != k->l1_ways)
         cache_set_ways(&s->l1, k->l1_ways);
     if (s->gpu->config.l1d.allocate == TIMING_STREAMING)
         s->l1.spec.alloc = k->spec.shared_bytes ? CACHE_ON_FILL : CACHE_ON_MISS;

@@ -7,12 +7,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { MAX_THREADS = 64, SPINS = 2000 };
+enum { SPINS = 2000 };
 
 struct member { struct team *team; unsigned number; pthread_t thread; struct emu_worker *worker; };
 struct team {
     unsigned n;
-    struct member members[MAX_THREADS];
+    struct member members[TEAM_MOST];
     void (*fn)(void *user, uint32_t i); void *user; uint32_t count;
     atomic_uint round, done;                   /* a new round starts the others; they count themselves done */
     atomic_bool ends;
@@ -68,7 +68,7 @@ enum status team_create(struct team **out, unsigned threads, struct error *err)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for simulation threads");
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->wake, NULL);
-    threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
+    threads = threads < 1 ? 1 : threads > TEAM_MOST ? TEAM_MOST : threads;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);  /* the program's handlers run on its own threads */
@@ -125,3 +125,5 @@ void team_run(struct team *t, uint32_t n, void (*fn)(void *user, uint32_t i), vo
 }
 
 struct emu_worker *team_worker(const struct team *t, uint32_t i) { return t->members[i % t->n].worker; }
+
+unsigned team_size(const struct team *t) { return t->n; }

@@ -1,0 +1,165 @@
+/* Short ways through the timing model give what the long ones do: DRAM cycles that are skipped, messages sorted by counting, streams that are cut at once. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timing/coalesce.h"
+#include "timing/dram.h"
+#include "timing/mail.h"
+
+static uint64_t random_state = 88172645463325252u;
+static uint64_t rnd(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    return random_state ^= random_state << 17;
+}
+
+static const struct dram_spec hbm = {.banks = 16, .groups = 4, .group_low_bits = true, .ccd = 1, .ccdl = 2, .rrd = 3, .rcd = 12, .ras = 28, .rp = 12, .rc = 40, .cl = 12, .wl = 2,
+                                     .cdlr = 3, .wr = 10, .rtpl = 3, .burst_cycles = 1, .atom_bytes = 32, .order = &dram_frfcfs, .queue = 64, .return_queue = 192, .dual_bus = true};
+
+/* ---- DRAM ---- */
+
+/* Time that is left alone goes by at once, and the same happens as cycle by cycle. */
+START_TEST(cycles_in_which_nothing_happens_are_skipped_exactly)
+{
+    struct dram_spec spec = hbm;
+    for (int round = 0; round < 40; round++) {
+        struct dram a, b;
+        spec.write_queue = round & 1 ? 16 : 0;
+        spec.write_high = 12;
+        spec.write_low = 4;
+        spec.dual_bus = round & 2;
+        spec.order = round & 4 ? &dram_fcfs : &dram_frfcfs;
+        spec.return_queue = round & 8 ? 2 : 192;
+        ck_assert_int_eq(dram_create(&a, &spec, NULL), ST_OK);
+        ck_assert_int_eq(dram_create(&b, &spec, NULL), ST_OK);
+        for (uint64_t until = 0; until < 4000; until += 1 + rnd() % 40) {
+            struct dram_request r = {.id = until, .bank = (uint32_t)(rnd() % 16), .row = (uint32_t)(rnd() % 3), .write = rnd() % 3 == 0};
+            while (a.cycle < until)
+                dram_tick(&a);
+            dram_run(&b, until);
+            ck_assert_uint_eq(a.cycle, b.cycle);
+            ck_assert_int_eq(dram_room(&a, r.write), dram_room(&b, r.write));
+            if (dram_room(&a, r.write) && until < 3000) {
+                dram_push(&a, &r);
+                dram_push(&b, &r);
+            }
+            uint64_t x = 0, y = 0, due = dram_next_return(&b);
+            ck_assert(due == UINT64_MAX || due >= b.cycle || b.returned.n);
+            bool got = rnd() % 2 && dram_returned(&a, &x);
+            ck_assert(!got || (dram_returned(&b, &y) && x == y));
+            ck_assert_uint_eq(a.returned.n, b.returned.n);
+        }
+        ck_assert_mem_eq(&a.stats, &b.stats, sizeof a.stats);
+        dram_destroy(&a);
+        dram_destroy(&b);
+    }
+}
+END_TEST
+
+/* ---- messages ---- */
+
+struct letter { uint64_t time; uint32_t run, serial; };
+
+static bool earlier(const void *a, const void *b)
+{
+    const struct letter *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time;
+    return x->run != y->run ? x->run < y->run : x->serial < y->serial;
+}
+
+START_TEST(mail_is_sorted_and_runs_keep_their_order)
+{
+    enum { RUNS = 20, MOST = 50 };
+    static struct letter letters[RUNS][MOST];
+    struct mail m = {.n = 0};
+    for (int round = 0; round < 60; round++) {
+        uint64_t step = round % 3 == 0 ? 3 : round % 3 == 1 ? 4000 : 1ull << 36, total = 0;
+        mail_begin(&m);
+        for (uint32_t r = 0; r < RUNS; r++) {
+            uint32_t n = (uint32_t)(rnd() % (MOST + 1));
+            uint64_t t = rnd() % (step * 8);
+            for (uint32_t i = 0; i < n; i++, t += rnd() % step)
+                letters[r][i] = (struct letter){t, r, i};
+            ck_assert(mail_add(&m, letters[r], n, sizeof letters[r][0]));
+            total += n;
+        }
+        mail_sort(&m);
+        ck_assert_uint_eq(m.n, total);
+        for (size_t i = 0; i < m.n; i++) {
+            const struct letter *l = m.items[i].message;
+            ck_assert_uint_eq(l->time, m.items[i].time);
+            ck_assert(i == 0 || earlier(m.items[i - 1].message, l));
+        }
+    }
+    mail_free(&m);
+}
+END_TEST
+
+START_TEST(two_sorted_parts_become_one)
+{
+    struct mail m = {.n = 0};
+    for (int round = 0; round < 200; round++) {
+        struct letter a[80];
+        size_t old = rnd() % 40, n = old + rnd() % 40;
+        uint64_t t = rnd() % 50;
+        for (size_t i = 0; i < n; i++) {
+            t = i == old ? rnd() % 50 : t + rnd() % 4;
+            a[i] = (struct letter){t, i >= old, (uint32_t)i};
+        }
+        ck_assert(mail_merge(&m, a, old, n, sizeof a[0], earlier));
+        uint64_t seen[2] = {0};
+        for (size_t i = 0; i < n; i++) {
+            ck_assert(i == 0 || earlier(&a[i - 1], &a[i]));
+            seen[a[i].serial / 40] |= 1ull << a[i].serial % 40;
+        }
+        ck_assert_int_eq(__builtin_popcountll(seen[0]) + __builtin_popcountll(seen[1]), (int)n);
+    }
+    mail_free(&m);
+}
+END_TEST
+
+/* The short way that streams take finds what the general one finds: there lanes are in another order. */
+START_TEST(streams_are_cut_as_anything_is)
+{
+    struct coalescer k = {70, 1};
+    for (int round = 0; round < 200; round++) {
+        uint64_t at[WARP_LANES], back[WARP_LANES];
+        uint32_t bytes = 1u << rnd() % 6;
+        uint64_t base = (rnd() % 64) * bytes;
+        for (int i = 0; i < WARP_LANES; i++)
+            at[i] = back[WARP_LANES - 1 - i] = base + (uint64_t)i * bytes;
+        struct lanes one = {at, UINT32_MAX, bytes}, other = {back, UINT32_MAX, bytes};
+        struct access x[MAX_ACCESSES], y[MAX_ACCESSES];
+        uint32_t n = coalesce(&k, &one, true, x);
+        ck_assert_uint_eq(n, coalesce(&k, &other, true, y));
+        for (uint32_t i = 0; i < n; i++) {
+            const struct access *z = &y[n - 1 - i];
+            ck_assert_uint_eq(x[i].address, z->address);
+            ck_assert_uint_eq(x[i].bytes, z->bytes);
+            ck_assert_mem_eq(&x[i].touched, &z->touched, sizeof z->touched);
+            for (int lane = 0; lane < WARP_LANES; lane++)
+                ck_assert_uint_eq(x[i].lanes >> lane & 1, z->lanes >> (WARP_LANES - 1 - lane) & 1);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("timing short ways");
+    TCase *t = tcase_create("short ways");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, cycles_in_which_nothing_happens_are_skipped_exactly);
+    tcase_add_test(t, mail_is_sorted_and_runs_keep_their_order);
+    tcase_add_test(t, two_sorted_parts_become_one);
+    tcase_add_test(t, streams_are_cut_as_anything_is);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
