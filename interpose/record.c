@@ -6,10 +6,24 @@
 #include "runtime/base/map.h"
 
 enum { MAX_ARGS = 16 };
+enum kind { NUMBER, POINTER, TEXT, STRUCTURE };
 
-static void name_args(struct host_site *site, const struct api_arg *args)
+static enum kind kind_of(const struct api_arg *a)
+{
+    if (a->bytes > sizeof(uint64_t))
+        return STRUCTURE;
+    if (strcmp(a->type, "const char *") == 0)
+        return TEXT;
+    bool pointer = a->bytes == sizeof(uint64_t) && (a->type[strlen(a->type) - 1] == '*' || (a->type[0] == 'C' && a->type[1] == 'U'));
+    return pointer ? POINTER : NUMBER;
+}
+
+/* Once a function. Two threads that do it at the same time do the same. */
+static void know(struct host_site *site, const struct api_arg *args)
 {
     size_t at = 0;
+    for (unsigned i = 0; args[i].name && i < MAX_ARGS; i++)
+        site->kind[i] = (uint8_t)kind_of(&args[i]);
     for (const struct api_arg *a = args; a->name && at + strlen(a->name) + 3 < sizeof site->args; a++) {
         if (at) {
             memcpy(site->args + at, ", ", 2);
@@ -18,6 +32,7 @@ static void name_args(struct host_site *site, const struct api_arg *args)
         memcpy(site->args + at, a->name, strlen(a->name));
         at += strlen(a->name);
     }
+    __atomic_store_n(&site->known, 1, __ATOMIC_RELEASE);
 }
 
 /* A handle is its number, a device address itself; where the program keeps its own things differs from run to run. */
@@ -43,25 +58,27 @@ static uint64_t steady_struct(const struct api_arg *a)
     return hash_bytes(words, n);
 }
 
-static uint64_t steady(const struct api_arg *a)
+static uint64_t steady(const struct api_arg *a, enum kind kind)
 {
     uint64_t v = 0;
-    if (a->bytes > sizeof v)
+    if (kind == STRUCTURE)
         return steady_struct(a);
-    memcpy(&v, a->at, a->bytes);
-    if (strcmp(a->type, "const char *") == 0)
+    if (a->bytes == sizeof v)
+        memcpy(&v, a->at, sizeof v);
+    else
+        memcpy(&v, a->at, a->bytes);
+    if (kind == TEXT)
         return v ? hash_bytes((const char *)(uintptr_t)v, strlen((const char *)(uintptr_t)v)) : 0;
-    bool pointer = a->bytes == sizeof v && (a->type[strlen(a->type) - 1] == '*' || (a->type[0] == 'C' && a->type[1] == 'U'));
-    return pointer ? steady_pointer(v) : v;
+    return kind == POINTER ? steady_pointer(v) : v;
 }
 
 enum status api_enter(struct host_site *site, const struct api_arg *args)
 {
     uint64_t words[MAX_ARGS];
     unsigned n = 0;
-    if (!site->args[0] && args->name)
-        name_args(site, args);
+    if (!__atomic_load_n(&site->known, __ATOMIC_ACQUIRE))
+        know(site, args);
     for (; args[n].name && n < MAX_ARGS; n++)
-        words[n] = steady(&args[n]);
+        words[n] = steady(&args[n], (enum kind)site->kind[n]);
     return host_enter(site, words, n);
 }

@@ -36,16 +36,11 @@ static void own_begin(void)
 
 static void own_end(void) { atomic_fetch_sub(&own_copies, 1); }
 
-/* op: what it would have been, had it been queued; NULL: it never would. */
-static void own_copy(const struct rt_copy *c, const struct op *op)
+/* As the operation that it would be, had it been queued. */
+static void own_copy(const struct op *op, enum place dst, enum place src)
 {
     own_begin();
-    if (!host_watched())
-        copy_run(c);
-    else if (op)
-        host_op_copy(op);
-    else
-        host_copy(c);
+    host_watched() ? host_copy(op, (int)dst, (int)src) : copy_run(&op->u.copy);
     own_end();
 }
 
@@ -108,8 +103,8 @@ static enum place place_of(uint64_t address, const struct rt_copy *c, uint64_t p
     return memory_place(address, bytes);
 }
 
-/* Copies and fills of a simulated GPU take its time: they go through the queues. */
-static bool always_queued(void) { return sim_on() && !host_watched(); }
+/* Copies and fills of a simulated GPU take its time: they go through the queues. Those of a replay are over. */
+static bool always_queued(void) { return sim_on() && !host_replayed(); }
 
 /* An operation that is waited for. */
 static enum status run_queued(struct rt_stream *s, const struct op *what)
@@ -128,20 +123,24 @@ static enum status run_queued(struct rt_stream *s, const struct op *what)
     return st == ST_OK ? context_status(s->context) : st;
 }
 
-static enum status wait_then_copy(struct rt_stream *s, const struct rt_copy *copy)
+static enum status wait_then_copy(struct rt_stream *s, const struct rt_copy *copy, enum place dst, enum place src)
 {
+    struct op op = {.kind = OP_COPY, .u.copy = *copy};
     if (streams_in_simulation())
         return ST_NOT_PERMITTED;
     if (always_queued())
-        return run_queued(s, &(struct op){.kind = OP_COPY, .u.copy = *copy});
+        return run_queued(s, &op);
     pthread_mutex_lock(&the.lock);
     stream_wait(s);
     pthread_mutex_unlock(&the.lock);
     context_flush(s->context);
     enum status st = context_status(s->context);
-    if (st == ST_OK)
-        own_copy(copy, NULL);
-    return st;
+    if (st != ST_OK)
+        return st;
+    if (host_watched())
+        host_pushed(&op);
+    own_copy(&op, dst, src);
+    return ST_OK;
 }
 
 /* The source packed into a buffer of the operation's own. */
@@ -162,11 +161,12 @@ static bool stage(struct op *op)
     return true;
 }
 
-static enum status copy_async(struct rt_stream *s, const struct rt_copy *copy, bool src_pageable)
+static enum status copy_async(struct rt_stream *s, const struct rt_copy *copy, enum place dst, enum place src)
 {
+    bool src_pageable = src == PLACE_PAGEABLE;
     uint64_t bytes = copy->width * copy->height * copy->depth;
     enum status st = ST_OK;
-    struct op done = {.u.copy = *copy};        /* what it would have been */
+    struct op done = {.kind = OP_COPY, .u.copy = *copy};
     pthread_mutex_lock(&the.lock);
     bool now = (bytes <= DIRECT_BYTES || src_pageable) && !always_queued() && stream_idle(s);
     if (!now) {
@@ -185,7 +185,7 @@ static enum status copy_async(struct rt_stream *s, const struct rt_copy *copy, b
     }
     pthread_mutex_unlock(&the.lock);
     if (now)
-        own_copy(copy, &done);
+        own_copy(&done, dst, src);
     return st;
 }
 
@@ -220,8 +220,8 @@ enum status rt_memcpy(struct rt_stream *s, const struct rt_copy *copy, enum rt_w
         return st;
     bool large = copy->width * copy->height * copy->depth > DIRECT_BYTES;
     if (wait == RT_SYNC || dst == PLACE_PAGEABLE || (src == PLACE_PAGEABLE && large))
-        return wait_then_copy(s, copy);
-    return copy_async(s, copy, src == PLACE_PAGEABLE);
+        return wait_then_copy(s, copy, dst, src);
+    return copy_async(s, copy, dst, src);
 }
 
 enum status rt_memcpy_linear(struct rt_stream *s, uint64_t dst, uint64_t src, uint64_t bytes, enum rt_wait wait)
@@ -283,7 +283,7 @@ enum status rt_memset(struct rt_stream *s, uint64_t dst, uint64_t pitch, uint32_
         } else {
             st = ST_OUT_OF_MEMORY;
         }
-    } else if (wait == RT_ASYNC && host_watched()) {
+    } else if (host_watched()) {
         host_step();
     }
     pthread_mutex_unlock(&the.lock);

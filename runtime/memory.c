@@ -308,6 +308,8 @@ enum status rt_host_register(struct rt_context *c, void *p, uint64_t bytes, uint
     if (!p || !bytes || bytes > UINT64_MAX - lo)
         return ST_INVALID_VALUE;
     enum status st = context_status(c);
+    if (st == ST_OK && host_watched())
+        st = host_verify_registered(p);
     if (st != ST_OK)
         return st;
     struct allocation *a = calloc(1, sizeof *a);

@@ -90,20 +90,24 @@ static bool still(void)
     return p == WAITS || p == AT_GATE;
 }
 
-/* Under host.lock. False: patience is at an end. */
-static bool wait_until_still(void)
+enum stillness { STILL, BUSY /* a host function is at work, and may be for as long as the host stands */, RESTLESS };
+
+/* Under host.lock, after some seconds at the latest. */
+static enum stillness wait_until_still(void)
 {
-    enum { SLICE_NS = 5000000, SLICES = 2000 };
-    for (int i = 0; i < SLICES; i++) {
-        if (still()) {                         /* a host function may still be at work */
+    enum { SLICE_NS = 5000000, SLICES = 2000, BUSY_SLICES = 4 };
+    for (int i = 0, busy = 0; i < SLICES; i++) {
+        if (still()) {
             pthread_mutex_unlock(&host.lock);
             bool idle = queue_callbacks_idle();
             pthread_mutex_lock(&host.lock);
             if (idle)
-                return true;
+                return STILL;
+            if (busy++ == BUSY_SLICES)
+                return BUSY;
         }
         if (atomic_load(&the.leaving))
-            return false;
+            return RESTLESS;
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += SLICE_NS;
@@ -113,7 +117,25 @@ static bool wait_until_still(void)
         }
         pthread_cond_timedwait(&host.changed, &host.lock, &until);
     }
-    return false;
+    return RESTLESS;
+}
+
+static void count_own(void *count, struct op *op)
+{
+    if (op->call == host.calls && op->kind != OP_LAUNCH)
+        ++*(uint32_t *)count;
+}
+
+/* Operations of the present call that wait in queues. A call of which nothing has happened can be made again, and enqueues them again: it counts as not begun. */
+static uint32_t count_left(void)
+{
+    uint32_t n = 0;
+    pthread_mutex_unlock(&host.lock);
+    pthread_mutex_lock(&the.lock);
+    queue_each(count_own, &n);
+    pthread_mutex_unlock(&the.lock);
+    pthread_mutex_lock(&host.lock);
+    return n;
 }
 
 enum status host_stop(struct error *err)
@@ -122,16 +144,21 @@ enum status host_stop(struct error *err)
         return error_set(err, ST_NOT_SUPPORTED, "the calls of this run are not recorded");
     pthread_mutex_lock(&host.lock);
     __atomic_store_n(&host.stopping, true, __ATOMIC_SEQ_CST);
-    bool stands = wait_until_still();
+    enum stillness how = wait_until_still();
+    uint32_t left = how == STILL ? count_left() : 0;
     enum status st = tape_error(host.tape, err);
+    if (st == ST_OK)
+        st = tape_error(host.op_tape, err);
     if (host.spoiled)
         st = error_set(err, ST_NOT_SUPPORTED, "a checkpoint of this run cannot be resumed with its program: %s", host.spoiled);
-    else if (!stands && atomic_load(&the.leaving))
+    else if (how == RESTLESS && atomic_load(&the.leaving))
         st = error_set(err, ST_NOT_SUPPORTED, "the program is ending");
-    else if (!stands)
+    else if (how == RESTLESS)
         st = error_set(err, ST_NOT_SUPPORTED, "a checkpoint here could not be resumed with its program, which computes for seconds without a call of CUDA: "
                                               "it may be talking to the running kernel through shared memory");
-    else if (st == ST_OK && host.place == WAITS && (host.step || host.said))
+    else if (st == ST_OK && how == BUSY)
+        st = error_set(err, ST_NOT_READY, "a host function of the program is at work");
+    else if (st == ST_OK && host.place == WAITS && (host.said || left != host.step))
         st = error_set(err, ST_NOT_READY, "the program is in the middle of a call");
     pthread_mutex_unlock(&host.lock);
     if (st != ST_OK)
@@ -166,12 +193,12 @@ static void record_call(struct host_site *site, const uint64_t *words, unsigned 
 {
     if (!site->number)
         name_site(site);
-    uint64_t before = host.before;
-    struct tape_head h = {.type = REC_CALL, .number = site->number, .bytes = (n + 1) * sizeof *words};
-    tape_open(host.tape, &h);
-    tape_add(host.tape, words, n * sizeof *words);
-    tape_add(host.tape, &before, sizeof before);
-    tape_close(host.tape);
+    enum { MOST = 16 };
+    uint64_t all[MOST + 1];
+    n = n < MOST ? n : MOST;
+    memcpy(all, words, n * sizeof *words);
+    all[n] = host.before;
+    tape_put(host.tape, &(struct tape_head){.type = REC_CALL, .number = site->number, .bytes = (n + 1) * sizeof *words}, all);
 }
 
 /* ---- a replayed call ---- */
@@ -277,8 +304,9 @@ enum status host_enter(struct host_site *site, const uint64_t *words, unsigned n
         return ST_OK;
     if (r == ANOTHER)
         return host_replayed() ? wait_for_end_of_replay() : ST_OK;
-    be_at(INSIDE);
-    if (stopping())
+    /* Nobody takes this thread for standing until it says so: the order of these two does not matter. */
+    __atomic_store_n(&host.place, INSIDE, __ATOMIC_RELAXED);
+    if (__builtin_expect(__atomic_load_n(&host.stopping, __ATOMIC_RELAXED), 0))
         stand(AT_GATE);
     if (host_replayed() && host.diverged)
         return ST_UNKNOWN;
@@ -301,7 +329,7 @@ enum status host_leave(enum status st)
     if (host.diverged)
         st = ST_UNKNOWN;
     host.before = st;
-    be_at(OUTSIDE);
+    __atomic_store_n(&host.place, OUTSIDE, __ATOMIC_RELAXED);
     return st;
 }
 
@@ -337,7 +365,9 @@ bool host_call_survives(void)
 
 enum status host_record(struct error *err)
 {
-    enum status st = tape_create(&host.tape, err);
+    enum status st = tape_create(&host.tape, false, err);
+    if (st == ST_OK)
+        st = tape_create(&host.op_tape, true, err);
     if (st == ST_OK)
         __atomic_store_n(&host_mode_now, HOST_RECORDED, __ATOMIC_RELEASE);
     return st;

@@ -43,6 +43,7 @@ struct host_site {                             /* a function of the API; static,
     const char *symbol;
     char args[120];                            /* their names, "bytes, flags"; filled in at the first call */
     uint16_t number;                           /* on the tape; 0: not there yet */
+    uint8_t known, kind[16];                   /* interpose/record.c's: how to look at its arguments */
 };
 /* A call begins; words describe its arguments in a way that is the same in every run. Not ST_OK: it must not be executed (divergence, or the checkpoint could not
  * be put in place). host_leave: what it answers. Calls from within calls, and of other threads, count as part of the program. */
@@ -61,11 +62,14 @@ bool host_inside(void);                        /* the calling thread is the host
 void host_answer(void *data, size_t bytes);
 /* What must be the same as in the recorded run. Words that look like addresses of the host's own memory are not compared. what: for the report. */
 enum status host_verify(const char *what, const void *data, size_t bytes) MUST_CHECK;
+/* Memory of the program's own that kernels may use from now on has to be where it was: they may hold its address. */
+enum status host_verify_registered(const void *p) MUST_CHECK;
 /* The bytes that a copy reads from the program's own memory must be the same. */
 struct rt_copy;
 enum status host_verify_source(const struct rt_copy *c) MUST_CHECK;
-/* Copies and fills that the calling thread does itself after having waited; in place of copy_run and set_run. */
-void host_copy(const struct rt_copy *c);
+/* Copies and fills that the calling thread does itself, in place of copy_run and set_run; op was given to host_pushed. dst, src: enum place. */
+struct op;
+void host_copy(const struct op *op, int dst, int src);
 struct set;
 void host_set(const struct set *s);
 /* The host has waited and may look at memory now; before context_flush prints. Takes the.lock. */
@@ -74,8 +78,7 @@ void host_synchronised(struct rt_context *c);
 
 /* ---- operations (queue.c); under the.lock ---- */
 
-struct op;
-/* An operation is pushed, or, where it moves bytes, done at once: sets op->call and op->step, and op->held when a replay must not run it. */
+/* An operation is pushed, or, where it copies, done at once: sets op->call and op->step, and op->held when a replay must not run it. */
 void host_pushed(struct op *op);
 /* From here on no checkpoint of this run can be resumed with its program; why: the reason, "it ...". Any thread. */
 void host_spoil(const char *why);

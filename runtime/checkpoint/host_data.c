@@ -13,12 +13,6 @@ bool host_visible(uint64_t address)
     return !rt_memory_find(address, &m) || m.kind == RT_MEMORY_HOST || m.kind == RT_MEMORY_REGISTERED || m.kind == RT_MEMORY_MANAGED;
 }
 
-static bool pageable(uint64_t address)
-{
-    struct rt_memory m;
-    return !rt_memory_find(address, &m);
-}
-
 static bool recorded(void) { return host_mode() == HOST_RECORDED && host_inside(); }
 static bool replayed(void) { return host_replayed() && host_inside() && !host.diverged; }
 static unsigned long long call(void) { return (unsigned long long)host.calls; }
@@ -61,12 +55,23 @@ enum status host_verify(const char *what, const void *data, size_t bytes)
     return ST_OK;
 }
 
+enum status host_verify_registered(const void *p)
+{
+    const void *was = p;
+    host_answer(&was, sizeof was);
+    if (was == p || host.diverged)
+        return host.diverged ? ST_UNKNOWN : ST_OK;
+    return host_diverged("call %llu registers memory at %p, which at the checkpoint was at %p: kernels may hold its address, and the system gave another one", call(), p, was);
+}
+
 enum status host_verify_source(const struct rt_copy *c)
 {
     if (!recorded() && !replayed())
         return host.diverged ? ST_UNKNOWN : ST_OK;
     uint64_t hash = 0;
-    for (uint64_t z = 0; z < c->depth; z++)
+    if (c->height == 1 && c->depth == 1)
+        hash = XXH3_64bits((const void *)(uintptr_t)c->src, c->width);
+    for (uint64_t z = 0; z < c->depth && c->height * c->depth > 1; z++)
         for (uint64_t y = 0; y < c->height; y++)
             hash = XXH3_64bits_withSeed((const void *)(uintptr_t)(c->src + z * c->src_slice + y * c->src_pitch), c->width, hash);
     return host_verify("hash of the bytes that are copied to the device", &hash, sizeof hash);
@@ -77,54 +82,36 @@ enum status host_verify_source(const struct rt_copy *c)
 static uint64_t bytes_of(const struct rt_copy *c) { return c->width * c->height * c->depth; }
 
 /* To the host, from memory that kernels can write: where the bytes would be missing in a replay. */
-static bool gives(const struct rt_copy *c) { return host_visible(c->dst) && !pageable(c->src); }
+static bool gives(const struct rt_copy *c, int dst, int src)
+{
+    return src != PLACE_PAGEABLE && (dst != PLACE_DEVICE || host_visible(c->dst));     /* managed memory is the device's, too */
+}
 
 static char *row_of(const struct rt_copy *c, uint64_t i)
 {
     return (char *)(uintptr_t)(c->dst + i / c->height * c->dst_slice + i % c->height * c->dst_pitch);
 }
 
-static void keep_rows(const struct tape_head *like, const uint64_t *call_number, const struct rt_copy *c)
+static void keep_rows(const struct op *op)
 {
-    struct tape_head h = *like;
-    h.bytes = bytes_of(c) + (call_number ? sizeof *call_number : 0);
-    tape_open(host.tape, &h);
-    if (call_number)
-        tape_add(host.tape, call_number, sizeof *call_number);
+    const struct rt_copy *c = &op->u.copy;
+    struct tape *t = host.op_tape;
+    tape_open(t, &(struct tape_head){.type = REC_OP_COPY, .step = op->step, .bytes = sizeof op->call + bytes_of(c)});
+    tape_add(t, &op->call, sizeof op->call);
     if (c->width == c->dst_pitch || c->height == 1) {
         for (uint64_t z = 0; z < c->depth; z++)
-            tape_add(host.tape, row_of(c, z * c->height), c->width * c->height);
+            tape_add(t, row_of(c, z * c->height), c->width * c->height);
     } else {
         for (uint64_t i = 0; i < c->height * c->depth; i++)
-            tape_add(host.tape, row_of(c, i), c->width);
+            tape_add(t, row_of(c, i), c->width);
     }
-    tape_close(host.tape);
+    tape_close(t);
 }
 
 static void put_rows(const struct rt_copy *c, const char *from)
 {
     for (uint64_t i = 0; i < c->height * c->depth; i++, from += c->width)
         memcpy(row_of(c, i), from, c->width);
-}
-
-void host_copy(const struct rt_copy *c)
-{
-    if (!replayed()) {
-        copy_run(c);
-        if (recorded() && gives(c)) {
-            keep_rows(&(struct tape_head){.type = REC_COPY}, NULL, c);
-            host.said = true;
-        }
-    } else if (gives(c)) {
-        const char *rows;
-        const struct tape_head *h = host_next(REC_COPY, &rows);
-        if (h && h->bytes == bytes_of(c))
-            put_rows(c, rows);
-        else
-            (void)host_diverged("call %llu copies %llu bytes to the host, expected %llu", call(), (unsigned long long)bytes_of(c), h ? (unsigned long long)h->bytes : 0ull);
-    } else if (host_visible(c->dst)) {
-        copy_run(c);
-    }                                          /* device memory is replaced at the checkpoint */
 }
 
 void host_set(const struct set *s)
@@ -135,27 +122,30 @@ void host_set(const struct set *s)
 
 /* ---- operations ---- */
 
-void host_op_copy(const struct op *op)
+void host_copy(const struct op *op, int dst, int src)
 {
     const struct rt_copy *c = &op->u.copy;
-    if (!host_replayed()) {
-        copy_run(c);
-        if (host_mode() == HOST_RECORDED && op->call && gives(c))
-            keep_rows(&(struct tape_head){.type = REC_OP_COPY, .step = op->step}, &op->call, c);
-        return;
-    }
     uintptr_t at;
-    if (!gives(c)) {
-        if (host_visible(c->dst))
+    if (!host_replayed() || !op->call) {
+        copy_run(c);
+        if (host_mode() == HOST_RECORDED && op->call && gives(c, dst, src))
+            keep_rows(op);
+    } else if (!gives(c, dst, src)) {
+        if (host_visible(c->dst))              /* device memory is replaced at the checkpoint */
             copy_run(c);
     } else if (map_get_int(&host.keyed, host_key(op->call, op->step), &at)) {
         const struct tape_head *h = (const struct tape_head *)(const void *)(host.bytes + at);
         if (h->type == REC_OP_COPY && h->bytes == bytes_of(c) + sizeof op->call)
             put_rows(c, (const char *)(h + 1) + sizeof op->call);
         else
-            (void)host_diverged("call %llu enqueued a copy of %llu bytes to the host, expected %llu", (unsigned long long)op->call, (unsigned long long)bytes_of(c),
-                                (unsigned long long)h->bytes);
+            (void)host_diverged("call %llu copies %llu bytes to the host, expected %llu", (unsigned long long)op->call, (unsigned long long)bytes_of(c),
+                                (unsigned long long)(h->bytes - sizeof op->call));
     }
+}
+
+void host_op_copy(const struct op *op)
+{
+    host_copy(op, (int)memory_place(op->u.copy.dst, 1), (int)memory_place(op->u.copy.src, 1));
 }
 
 void host_op_set(const struct op *op)
@@ -168,7 +158,7 @@ void host_op_fault(const struct op *op, enum status st)
 {
     uint64_t what[2] = {op->call, (uint64_t)st};
     if (host_mode() == HOST_RECORDED && op->call)
-        tape_put(host.tape, &(struct tape_head){.type = REC_OP_FAULT, .step = op->step, .bytes = sizeof what}, what);
+        tape_put(host.op_tape, &(struct tape_head){.type = REC_OP_FAULT, .step = op->step, .bytes = sizeof what}, what);
 }
 
 enum status host_op_skip(const struct op *op)

@@ -24,11 +24,16 @@ static int by_seq(const void *a, const void *b)
     return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-/* Operations in queues, in the order in which they were enqueued. Under the.lock. */
-static void find_all(void)
+/* Operations in queues that calls up to `last` enqueued, in their order. Under the.lock. */
+static void find_all(uint64_t last)
 {
+    size_t n = 0;
     found.n = 0;
     queue_each(find, NULL);
+    for (size_t i = 0; i < found.n; i++)
+        if (found.at[i]->call <= last)
+            found.at[n++] = found.at[i];
+    found.n = n;
     if (found.n)
         qsort(found.at, found.n, sizeof found.at[0], by_seq);
 }
@@ -62,7 +67,7 @@ enum status host_save(struct hck_writer *w, struct error *err)
     program_free(&self);
     put_u64(to, host_calls_over());
     pthread_mutex_lock(&the.lock);
-    find_all();
+    find_all(host_calls_over());
     put_u32(to, (uint32_t)found.n);
     for (size_t i = 0; i < found.n; i++) {
         put_u64(to, found.at[i]->call);
@@ -72,8 +77,9 @@ enum status host_save(struct hck_writer *w, struct error *err)
     put_events(to);
     pthread_mutex_unlock(&the.lock);
     vec_free(&found);
-    put_u64(to, tape_bytes(host.tape));
-    return tape_save(host.tape, to, err);
+    put_u64(to, tape_bytes(host.tape) + tape_bytes(host.op_tape));
+    st = tape_save(host.tape, to, err);
+    return st == ST_OK ? tape_save(host.op_tape, to, err) : st;
 }
 
 /* ---- reading ---- */
@@ -231,7 +237,7 @@ enum status host_finish_replay(void)
         return host_diverged("call %llu was not all that it was then", (unsigned long long)host.calls);
     queue_settle();
     pthread_mutex_lock(&the.lock);
-    find_all();
+    find_all(host.last);
     enum status st = match();
     size_t n = 0;
     for (size_t i = 0; i < found.n; i++)

@@ -11,10 +11,9 @@ enum record {                                  /* head.type */
     REC_CALL,                                  /* number: the site; words of arguments, then the status of the call before */
     REC_ANSWER,                                /* host_answer */
     REC_VERIFY,                                /* host_verify */
-    REC_COPY,                                  /* what a call copied to the host, rows packed */
     REC_TEXT,                                  /* of device printf that was shown */
     REC_MEMORY,                                /* an address, then what is there since the host waited */
-    REC_OP_COPY, REC_OP_FAULT,                 /* of an operation: its call's number first, head.step; then rows, or the status */
+    REC_OP_COPY, REC_OP_FAULT,                 /* of an operation: its call's number first, head.step; then what it copied to the host, rows packed, or the status */
 };
 
 struct event_age { uint64_t number /* of the handle */, age_ns /* since its newest record, at the checkpoint */; };
@@ -34,7 +33,8 @@ struct host {
     bool said;                                 /* the present call has put something on the tape behind its head */
     enum status before;                        /* what the call before answered */
 
-    struct tape *tape;                         /* RECORDED */
+    struct tape *tape;                         /* RECORDED: what the host thread does; */
+    struct tape *op_tape;                      /* and records with a key, of any thread. One behind the other in the file */
     uint16_t sites;                            /* numbered so far */
 
     /* REPLAYED */

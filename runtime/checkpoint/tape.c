@@ -17,6 +17,7 @@ struct packed { uint64_t at; uint32_t stored, raw; };      /* a chunk in the fil
 
 struct tape {
     pthread_mutex_t lock;
+    bool shared;
     int fd;
     int error;                                 /* errno of the first failure; 0: none */
     VEC(struct packed) chunks;
@@ -40,7 +41,7 @@ static int open_unnamed(void)
     return high >= 0 ? high : fd;
 }
 
-enum status tape_create(struct tape **out, struct error *err)
+enum status tape_create(struct tape **out, bool shared, struct error *err)
 {
     *out = NULL;
     struct tape *t = calloc(1, sizeof *t);
@@ -55,6 +56,7 @@ enum status tape_create(struct tape **out, struct error *err)
         return error_set(err, ST_OUT_OF_MEMORY, "no temporary file to record calls in: %s", strerror(e));
     }
     pthread_mutex_init(&t->lock, NULL);
+    t->shared = shared;
     *out = t;
     return ST_OK;
 }
@@ -117,9 +119,21 @@ static void append(struct tape *t, const void *p, size_t n)
     }
 }
 
+static void lock(struct tape *t)
+{
+    if (t->shared)
+        pthread_mutex_lock(&t->lock);
+}
+
+static void unlock(struct tape *t)
+{
+    if (t->shared)
+        pthread_mutex_unlock(&t->lock);
+}
+
 void tape_open(struct tape *t, const struct tape_head *head)
 {
-    pthread_mutex_lock(&t->lock);
+    lock(t);
     append(t, head, sizeof *head);
     t->left = head->bytes;
 }
@@ -137,14 +151,32 @@ void tape_close(struct tape *t)
     for (; t->left; t->left -= t->left < PAD ? t->left : PAD)      /* a writer that gave too little */
         append(t, zeros, t->left < PAD ? (size_t)t->left : PAD);
     append(t, zeros, (size_t)(-t->bytes % PAD));
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
+}
+
+void tape_put(struct tape *t, const struct tape_head *head, const void *p)
+{
+    size_t padded = (head->bytes + PAD - 1) / PAD * PAD, all = sizeof *head + padded;
+    if (t->shared || head->bytes > CHUNK / 2 || all >= CHUNK - t->used) {
+        tape_open(t, head);
+        tape_add(t, p, (size_t)head->bytes);
+        tape_close(t);
+        return;
+    }
+    char *to = t->chunk + t->used;             /* the short way for short records */
+    memcpy(to, head, sizeof *head);
+    if (padded)
+        memset(to + all - PAD, 0, PAD);
+    memcpy(to + sizeof *head, p, head->bytes);
+    t->used += all;
+    t->bytes += all;
 }
 
 uint64_t tape_bytes(struct tape *t)
 {
-    pthread_mutex_lock(&t->lock);
+    lock(t);
     uint64_t n = t->bytes;
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
     return n;
 }
 
@@ -169,7 +201,7 @@ static void unpack(struct tape *t, const struct packed *c, char *raw, struct sin
 enum status tape_save(struct tape *t, struct sink *to, struct error *err)
 {
     char *raw = malloc(CHUNK);
-    pthread_mutex_lock(&t->lock);
+    lock(t);
     if (!raw)
         t->error = t->error ? t->error : ENOMEM;
     for (size_t i = 0; i < t->chunks.n && !t->error; i++)
@@ -177,7 +209,7 @@ enum status tape_save(struct tape *t, struct sink *to, struct error *err)
     if (!t->error)
         put(to, t->chunk, t->used);
     enum status st = tape_error(t, err);
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
     free(raw);
     if (st == ST_OK && to->failed)
         st = error_set(err, ST_OPERATING_SYSTEM, "the recorded calls could not be written");

@@ -1,7 +1,7 @@
 /* A tape: records, one after the other, that are only read when it is complete. It lies in an unnamed temporary file, packed with LZ4 a megabyte at a time, so that
  * writing costs little more than copying and a long run does not fill the memory.
  *
- * Threads: any thread may write; tape_open locks until tape_close. Errors: the first one (no room, the program closed the file) makes the tape useless, and
+ * Threads: any thread may write to a shared tape; tape_open locks until tape_close. One that is not shared costs less and has one writer. Errors: the first one (no room, the program closed the file) makes the tape useless, and
  * tape_error says so; writing goes on and does nothing. */
 #ifndef HEDDLE_RUNTIME_CHECKPOINT_TAPE_H
 #define HEDDLE_RUNTIME_CHECKPOINT_TAPE_H
@@ -20,19 +20,14 @@ struct tape_head {                             /* of a record; type and the othe
 };
 
 struct tape;
-enum status tape_create(struct tape **out, struct error *err) MUST_CHECK;
+enum status tape_create(struct tape **out, bool shared, struct error *err) MUST_CHECK;
 void tape_free(struct tape *t);                /* NULL: nothing */
 
 /* One record: its head, then exactly head->bytes in any number of pieces. */
 void tape_open(struct tape *t, const struct tape_head *head);
 void tape_add(struct tape *t, const void *p, size_t n);
 void tape_close(struct tape *t);
-static inline void tape_put(struct tape *t, const struct tape_head *head, const void *p)
-{
-    tape_open(t, head);
-    tape_add(t, p, (size_t)head->bytes);
-    tape_close(t);
-}
+void tape_put(struct tape *t, const struct tape_head *head, const void *p);    /* all of it at once */
 
 uint64_t tape_bytes(struct tape *t);           /* of all records so far, heads and padding included */
 /* Everything so far, unpacked. Nobody writes meanwhile. Not ST_OK: the tape is useless, or the sink failed. */
