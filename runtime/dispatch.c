@@ -8,9 +8,7 @@
  * there afterwards stays resident while the next ones start, up to what the GPU would hold, and the residents take turns: so look-back chains,
  * grid barriers and handshakes finish. Whether a CTA that used up its quantum computes or spins shows in how many lanes its instructions
  * had: spinning is mostly done by one thread. Spinners get short turns, workers long ones. All of it counts instructions,
- * never time, so that a run can be repeated.
- *
- * (Longer than most files; reason: CTAs, workers and the begin and end of grids share the workers and the counters.) */
+ * never time, so that a run can be repeated. */
 #include <fenv.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -28,12 +26,17 @@ enum {
     QUANTUM_FIRST = 1 << 15, QUANTUM_SPIN = 1 << 11,
     PATIENCE = 16,                             /* first quanta in a row for a CTA that computes */
     SPIN_LANES = 4,                            /* fewer active lanes an instruction than this: spins */
+    NEARER = 4,                                /* towards a halt: by this part of the rest each time, since a quantum counts loops alone; */
+    CREEP_INSNS = 1 << 16,                     /* and the last of it one by one: some milliseconds */
     SHARE_FROM = 30000,                        /* warp instructions left that are worth waking helpers for: some 100 us */
     BATCH_INSNS = 4096, BATCH_MAX = 16,
     DEBUG_RESIDENTS = 64,                      /* CTAs at most that a debugger finds started: each takes memory */
 };
 
-struct worker { struct emu_worker *emu; pthread_t thread; sem_t start; int number; bool runs; };
+struct worker {
+    struct emu_worker *emu; pthread_t thread; sem_t start; int number; bool runs;
+    uint64_t told;                             /* its count of instructions when it last added to a grid's live_insns */
+};
 static struct worker workers[MAX_WORKERS];
 static int n_started;                          /* helpers that exist */
 static sem_t all_done;
@@ -41,9 +44,6 @@ static atomic_int busy;
 static bool woken;                             /* all_done will be posted once */
 static struct grid_run *shared_run;
 static atomic_bool quitting;
-static struct grid_run *free_runs;
-static uint64_t next_grid_id, launches;
-static uint64_t device_clock;                  /* warp instructions of all grids that ended: where %clock goes on */
 
 void dispatch_quit(void) { atomic_store(&quitting, true); }
 
@@ -83,19 +83,43 @@ static void note_deadlock(struct grid_run *r, uint64_t index, struct emu_cta *ct
     note_failure(r, index, cta, &e);
 }
 
-static bool halted(const struct grid_run *r) { return atomic_load_explicit(&r->halt, memory_order_relaxed); }
+/* n instructions of a CTA, one by one: emu_cta_run ends only where loops close. */
+static enum emu_result creep(const struct grid_run *r, struct emu_cta *cta, struct emu_worker *w, uint64_t n)
+{
+    while (n) {
+        uint64_t before = n;
+        for (uint32_t i = 0; i < r->warps * r->cluster_ctas && n; i++) {
+            struct emu_event e;
+            enum emu_result how = emu_warp_step(emu_cta_of_rank(cta, i / r->warps), w, i % r->warps, &e);
+            if (how == EMU_FAULT || how == EMU_BREAK)
+                return how;
+            n -= how == EMU_YIELD;
+        }
+        enum emu_result how = n == before ? emu_cta_run(cta, w, 1) : EMU_YIELD;     /* nobody could go on: the engine knows why */
+        if (how != EMU_YIELD)
+            return how;
+        n -= n == before;
+    }
+    return EMU_YIELD;
+}
 
-/* Instructions that worker 0 may run before the grid must halt. */
-static int64_t allowance(struct grid_run *r, const struct worker *w, int64_t quantum)
+/* As emu_cta_run, but not beyond where the grid must halt: exactly there when this is the only worker. */
+static enum emu_result cta_some(struct grid_run *r, struct worker *w, struct emu_cta *cta, int64_t quantum)
 {
     if (r->halt_insns == UINT64_MAX)
-        return quantum;
+        return emu_cta_run(cta, w->emu, quantum);
     struct emu_counters n;
     emu_worker_counters(w->emu, &n);
-    uint64_t ran = r->insns_before + n.warp_insns;
-    if (ran >= r->halt_insns)
+    uint64_t more = n.warp_insns - w->told, ran = atomic_fetch_add_explicit(&r->live_insns, more, memory_order_relaxed) + more;
+    w->told = n.warp_insns;
+    uint64_t rest = ran < r->halt_insns ? r->halt_insns - ran : 0, near = rest / NEARER + 1;
+    bool exact = !r->halt_loosely && rest <= CREEP_INSNS;
+    enum emu_result how = !rest ? EMU_YIELD : exact ? creep(r, cta, w->emu, rest) : emu_cta_run(cta, w->emu, near < (uint64_t)quantum ? (int64_t)near : quantum);
+    if (how == EMU_YIELD && (!rest || exact)) {
+        r->halt_reached = true;
         atomic_store(&r->halt, true);
-    return ran >= r->halt_insns ? 0 : r->halt_insns - ran < (uint64_t)quantum ? (int64_t)(r->halt_insns - ran) : quantum;
+    }
+    return how;
 }
 
 static bool stopped(const struct grid_run *r, uint64_t index)
@@ -155,7 +179,7 @@ static void keep(struct grid_run *r, struct worker *w, struct emu_cta *cta, uint
 static bool take_kept(struct grid_run *r, struct resident *out)
 {
     pthread_mutex_lock(&r->fault_lock);
-    bool any = r->residents.n && !halted(r);
+    bool any = r->residents.n && !grid_halted(r);
     if (any) {
         *out = r->residents.at[0];
         memmove(r->residents.at, r->residents.at + 1, --r->residents.n * sizeof *r->residents.at);
@@ -168,8 +192,7 @@ static bool take_kept(struct grid_run *r, struct resident *out)
 static bool cta_whole(struct grid_run *r, struct worker *w, struct emu_cta *cta, uint64_t index)
 {
     for (;;) {
-        int64_t quantum = allowance(r, w, QUANTUM_FREE);
-        enum emu_result how = quantum ? emu_cta_run(cta, w->emu, quantum) : EMU_YIELD;
+        enum emu_result how = cta_some(r, w, cta, QUANTUM_FREE);
         if (how == EMU_FAULT)
             note_fault(r, index, emu_worker_fault(w->emu));
         else if (how == EMU_BLOCKED)
@@ -177,7 +200,7 @@ static bool cta_whole(struct grid_run *r, struct worker *w, struct emu_cta *cta,
         if (how != EMU_YIELD || stopped(r, index))
             break;
         progress(r, w);
-        if (halted(r)) {
+        if (grid_halted(r)) {
             keep(r, w, cta, index);
             return false;
         }
@@ -191,10 +214,10 @@ static uint64_t ctas_whole(struct grid_run *r, struct worker *w, uint64_t index,
 {
     uint64_t n = 0;
     for (; index < end && !stopped(r, index); index++) {
-        struct emu_cta *cta = halted(r) ? NULL : cta_make(r, w, index);
+        struct emu_cta *cta = grid_halted(r) ? NULL : cta_make(r, w, index);
         if (cta)
             n += cta_whole(r, w, cta, index);
-        else if (halted(r))
+        else if (grid_halted(r))
             keep(r, w, NULL, index);
     }
     count_done(r, n);
@@ -207,10 +230,7 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
     while (!stopped(r, c->index)) {
         struct emu_counters before, after;
         emu_worker_counters(w->emu, &before);
-        int64_t quantum = allowance(r, w, c->quantum);
-        if (!quantum)
-            return true;
-        enum emu_result how = emu_cta_run(c->cta, w->emu, quantum);
+        enum emu_result how = cta_some(r, w, c->cta, c->quantum);
         if (how == EMU_FAULT)
             note_error(r, c->index, c->cta, emu_worker_fault(w->emu));
         else if (how == EMU_BREAK && !debug_restarting())
@@ -221,7 +241,7 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
             return false;
         emu_worker_counters(w->emu, &after);
         uint64_t warp = after.warp_insns - before.warp_insns, thread = after.thread_insns - before.thread_insns;
-        if (halted(r))
+        if (grid_halted(r))
             return true;
         bool spins = thread < warp * SPIN_LANES;
         if (spins)
@@ -229,7 +249,7 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
         else if (patience == 0)
             c->quantum = c->quantum * 2 < QUANTUM_FIRST ? c->quantum * 2 : QUANTUM_FIRST;
         progress(r, w);
-        if (spins || halted(r) || patience-- <= 0)
+        if (spins || grid_halted(r) || patience-- <= 0)
             return true;
     }
     return false;
@@ -252,7 +272,7 @@ static uint64_t batch_size(const struct grid_run *r, uint64_t insns_per_cta)
 
 static void work_free(struct grid_run *r, struct worker *w)
 {
-    bool may_share = w->number == 0 && !r->ordered && the.n_workers > 1 && r->halt_insns == UINT64_MAX;
+    bool may_share = w->number == 0 && !r->ordered && the.n_workers > 1 && (r->halt_insns == UINT64_MAX || r->halt_loosely);
     uint64_t ran = 0, batch = 1;
     struct emu_counters first, now;
     emu_worker_counters(w->emu, &first);
@@ -261,7 +281,7 @@ static void work_free(struct grid_run *r, struct worker *w)
             continue;
         count_done(r, cta_whole(r, w, c.cta, c.index));
     }
-    while (!halted(r)) {
+    while (!grid_halted(r)) {
         uint64_t index = atomic_fetch_add_explicit(&r->next, batch, memory_order_relaxed);
         uint64_t end = index + batch < r->end ? index + batch : r->end;
         if (index >= r->end)
@@ -296,7 +316,7 @@ static void residents_turn(struct grid_run *r, struct worker *w)
         struct resident *c = &r->residents.at[i];
         if (!c->cta && !(c->cta = cta_make(r, w, c->index)))
             continue;
-        if (halted(r) || cta_turn(r, w, c, 0))
+        if (grid_halted(r) || cta_turn(r, w, c, 0))
             continue;
         cta_end(r, w, c->cta);
         c->cta = NULL;
@@ -308,7 +328,7 @@ static void residents_turn(struct grid_run *r, struct worker *w)
 static void work_waiting(struct grid_run *r, struct worker *w)
 {
     uint64_t next;                             /* moves on while CTAs run, too: see claim */
-    while (r->residents.n < r->residency && (next = atomic_load(&r->next)) < r->end && !stopped(r, next) && !halted(r)) {
+    while (r->residents.n < r->residency && (next = atomic_load(&r->next)) < r->end && !stopped(r, next) && !grid_halted(r)) {
         struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
         atomic_store(&r->next, next + 1);
         c.cta = cta_make(r, w, c.index);
@@ -322,7 +342,7 @@ static void work_waiting(struct grid_run *r, struct worker *w)
 static bool start_next(struct grid_run *r, struct worker *w)
 {
     uint64_t next = atomic_load(&r->next);
-    if (next >= r->end || stopped(r, next) || halted(r))
+    if (next >= r->end || stopped(r, next) || grid_halted(r))
         return false;
     struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
     atomic_store(&r->next, next + 1);
@@ -362,8 +382,7 @@ static void work(struct grid_run *r, struct worker *w)
 {
     struct emu_counters before, after;
     emu_worker_counters(w->emu, &before);
-    if (w->number == 0)
-        r->insns_before = atomic_load(&r->warp_insns) - before.warp_insns;
+    w->told = before.warp_insns;
     if (r->ordered)
         emu_grid_set_clock(r->grid, w->emu, r->clock_from + atomic_load(&r->warp_insns));
     if (debug_on())
@@ -446,8 +465,6 @@ void dispatch_stop(void)
     n_started = 0;
 }
 
-/* ---- a grid's life ---- */
-
 static bool dispatch_ready(void)
 {
     if (workers[0].emu)
@@ -459,263 +476,11 @@ static bool dispatch_ready(void)
     return true;
 }
 
-static struct grid_run *run_new(void)
-{
-    struct grid_run *r = free_runs;
-    if (r) {
-        free_runs = r->next_free;
-        return r;
-    }
-    r = calloc(1, sizeof *r);
-    if (r)
-        pthread_mutex_init(&r->fault_lock, NULL);
-    return r;
-}
-
-static void from_free(struct grid_state *from)
-{
-    if (from && from->free)
-        from->free(from->user);
-    free(from);
-}
-
-static void run_free(struct grid_run *r)
-{
-    if (r->workspace)
-        allocation_drop(r->workspace);
-    r->workspace = NULL;
-    from_free(r->from);
-    r->from = NULL;
-    r->grid = NULL;
-    r->next_free = free_runs;
-    free_runs = r;
-}
-
-static void workspace_tell(struct grid_run *r, struct emu_launch *l, uint64_t at)
-{
-    r->workspace_at = at;
-    l->envreg[1] = (uint32_t)(at >> 32);
-    l->envreg[2] = (uint32_t)at;
-}
-
-/* Cooperative groups keep the grid barrier in a workspace whose address is in %envreg1 (high half) and %envreg2. */
-static enum status workspace(struct grid_run *r, struct emu_launch *l, struct error *err)
-{
-    enum { WORKSPACE_BYTES = 1024 };
-    struct allocation_request q = {.context = r->context, .device = r->context->device, .kind = RT_MEMORY_VARIABLE, .bytes = WORKSPACE_BYTES, .what = "grid workspace"};
-    enum status st = allocation_make(&r->workspace, &q, err);
-    if (st != ST_OK)
-        return st;
-    *(uint32_t *)(uintptr_t)r->workspace->base = WORKSPACE_BYTES;
-    workspace_tell(r, l, r->workspace->base);
-    return ST_OK;
-}
-
-/* The next CTA or cluster, to a kernel that does its work in place of it. Such kernels run on one thread. */
-static bool claim(void *user, uint64_t *index)
-{
-    struct grid_run *r = user;
-    *index = atomic_load(&r->next);
-    if (*index >= r->n_ctas)
-        return false;
-    atomic_store(&r->next, *index + 1);
-    atomic_fetch_add(&r->done, 1);
-    return true;
-}
-
-static uint64_t device_time(void *context)
-{
-    return device_now_ns(((const struct rt_context *)context)->device);
-}
-
-static void run_fill(struct grid_run *r, const struct launch_op *o)
-{
-    const struct rt_function *f = o->function;
-    struct rt_context *c = f->module->context;
-    r->context = c;
-    r->function = o->function;
-    r->cluster_ctas = o->cluster[0] * o->cluster[1] * o->cluster[2];
-    r->n_ctas = (uint64_t)o->grid[0] * o->grid[1] * o->grid[2] / r->cluster_ctas;
-    atomic_store(&r->next, 0);
-    atomic_store(&r->done, 0);
-    atomic_store(&r->stop, UINT64_MAX);
-    atomic_store(&r->thread_insns, 0);
-    atomic_store(&r->warp_insns, 0);
-    r->ordered = f->ordered || the.n_workers == 1 || r->n_ctas == 1;
-    r->waits = (f->can_wait && f->ordered) || o->cooperative;     /* waiting takes a strong load or an atomic with a result */
-    r->together = r->waits;
-    r->waits = r->waits || debug_on();         /* on one thread, for others than the host's */
-    r->ordered = r->ordered || r->waits;
-    uint64_t per_sm = function_ctas_per_sm(f, o->block[0] * o->block[1] * o->block[2], o->dynamic_shared_bytes);
-    uint64_t most = (per_sm ? per_sm : 1) * c->device->facts->sm_count / r->cluster_ctas;
-    r->residency = !most ? 1 : most < UINT32_MAX / 2 ? (uint32_t)most : UINT32_MAX / 2;
-    r->end = r->n_ctas;
-    r->halt_insns = r->halt_done = UINT64_MAX;
-    atomic_store(&r->halt, false);
-    r->workspace_at = 0;
-    r->fault.status = ST_OK;
-    r->started_ns = now_ns();
-    r->spent_ns = 0;
-    r->clock_from = device_clock;
-}
-
-static void residents_free(struct grid_run *r)
-{
-    for (size_t i = 0; i < r->residents.n; i++)
-        emu_cta_free(r->residents.at[i].cta, workers[0].emu);
-    r->residents.n = 0;
-}
-
-enum status grid_begin(struct op *op, struct error *err) { return grid_begin_from(op, NULL, err); }
-
-enum status grid_begin_from(struct op *op, struct grid_state *from, struct error *err)
-{
-    struct launch_op *o = &op->u.launch;
-    struct rt_function *f = o->function;
-    struct rt_context *c = f->module->context;
-    const struct rt_device_facts *d = c->device->facts;
-    struct grid_run *r = dispatch_ready() ? run_new() : NULL;
-    if (!r) {
-        from_free(from);
-        return error_set(err, ST_OUT_OF_MEMORY, "no host memory to run %s", rt_function_name(f));
-    }
-    run_fill(r, o);
-    r->from = from;
-    r->number = from ? from->number : ++launches;
-    r->grid_id = from ? from->grid_id : ++next_grid_id;
-    struct emu_launch l = {
-        .dynamic_shared_bytes = o->dynamic_shared_bytes, .params = (const void *)(uintptr_t)o->params, .param_bytes = o->param_bytes, .param_address = o->params,
-        .grid_id = r->grid_id, .cooperative = o->cooperative,
-        .n_sm = (uint32_t)d->sm_count, .max_warps_per_sm = (uint32_t)(d->max_threads_per_sm / d->warp_size), .sm = (uint32_t)d->sm,
-        .max_shared_bytes = (uint32_t)function_shared_limit(f), .stack_bytes = (uint32_t)c->limits[RT_LIMIT_STACK], .policy = (uint8_t)(sim_on() ? sim_policy(c->device) : EMU_ITS), .parallel = !r->ordered,
-        .host = {.user = c, .output = context_output, .heap_alloc = heap_alloc, .heap_free = heap_free, .time_ns = device_time},
-    };
-    memcpy(l.grid, o->grid, sizeof l.grid);
-    memcpy(l.block, o->block, sizeof l.block);
-    memcpy(l.cluster, o->cluster, sizeof l.cluster);
-    l.explicit_cluster = o->explicit_cluster;
-    if (r->waits && !sim_on()) {
-        l.claim = claim;
-        l.claim_user = r;
-    }
-    enum status st = o->cooperative && !from ? workspace(r, &l, err) : ST_OK;
-    if (from && from->workspace_at)
-        workspace_tell(r, &l, from->workspace_at);
-    if (st == ST_OK)
-        st = emu_grid_create(&r->grid, f->kernel, &l, err);
-    if (st == ST_OK && from && (st = grid_take_up(r, err)) != ST_OK) {
-        residents_free(r);
-        emu_grid_free(r->grid);
-    }
-    if (st == ST_OK && sim_on() && (st = sim_start(c->device, r->grid, o, op->stream, &r->sim, err)) != ST_OK)
-        emu_grid_free(r->grid);
-    if (st != ST_OK) {
-        run_free(r);
-        return st;
-    }
-    o->run = r;
-    if (debug_on())
-        debug_launch(op, r->grid_id, sim_on() ? NULL : workers[0].emu);
-    checkpoint_grid_begins(r);
-    return ST_OK;
-}
-
-size_t grid_residents(const struct op *op, struct emu_cta **out, size_t n)
-{
-    const struct grid_run *r = op->u.launch.run;
-    size_t count = 0;
-    if (sim_on())
-        return sim_residents(r->context->device, r->grid_id, out, n);
-    for (size_t i = 0; i < r->residents.n; i++)
-        if (r->residents.at[i].cta && count++ < n)
-            out[count - 1] = r->residents.at[i].cta;
-    return count;
-}
-
-struct grid_progress grid_progress(const struct op *op)
-{
-    const struct grid_run *r = op->u.launch.run;
-    return (struct grid_progress){r->n_ctas * r->cluster_ctas, atomic_load(&r->done) * r->cluster_ctas, atomic_load(&r->next) * r->cluster_ctas};
-}
-
-/* A turn on the simulated GPU. */
-static enum slice sim_turn(struct grid_run *r, uint64_t from)
-{
-    enum slice end = sim_slice(r->context->device, &r->sim);
-    r->spent_ns += now_ns() - from;
-    if (end == SLICE_FAULT) {
-        r->fault = r->sim.fault;
-        log_error("%s", r->fault.report);
-    }
-    atomic_store(&r->thread_insns, r->sim.thread_insns);
-    atomic_store(&r->warp_insns, r->sim.warp_insns);
-    atomic_store(&r->done, r->sim.ctas);
-    return end;
-}
-
-/* From its first CTA on, for a debugger, which has seen to memory. */
-static enum slice begin_anew(struct grid_run *r)
-{
-    residents_free(r);
-    atomic_store(&r->next, 0);
-    atomic_store(&r->done, 0);
-    atomic_store(&r->stop, UINT64_MAX);
-    atomic_store(&r->thread_insns, 0);
-    atomic_store(&r->warp_insns, 0);
-    r->fault.status = ST_OK;
-    return SLICE_AGAIN;
-}
-
-enum slice grid_slice(struct op *op)
-{
-    struct grid_run *r = op->u.launch.run;
-    uint64_t from = now_ns();
-    if (debug_on())
-        debug_turn(op);
-    if (sim_on()) {
-        enum slice end = sim_turn(r, from);
-        if (debug_on() && end == SLICE_AGAIN)
-            debug_cycle(op, timing_gpu_cycle(r->context->device->gpu));
-        return end;
-    }
-    work(r, &workers[0]);
-    helpers_join();
-    r->spent_ns += now_ns() - from;
-    if (debug_on() && debug_restarts(op))
-        return begin_anew(r);
-    if (atomic_load(&r->stop) != UINT64_MAX) {
-        log_error("%s", r->fault.report);
-        return SLICE_FAULT;
-    }
-    if (atomic_load(&r->next) > r->end)
-        atomic_store(&r->next, r->end);        /* what several workers took beyond it */
-    if (halted(r) || (r->end < r->n_ctas && atomic_load(&r->done) >= r->end))
-        checkpoint_grid_halts(r);
-    return atomic_load(&r->done) >= r->n_ctas ? SLICE_DONE : SLICE_AGAIN;
-}
-
-struct dispatch_clock dispatch_clock(void) { return (struct dispatch_clock){device_clock, next_grid_id, launches}; }
-
-void dispatch_clock_set(struct dispatch_clock c)
-{
-    device_clock = c.device_clock;
-    next_grid_id = c.grid_id;
-    launches = c.launches;
-}
-
 struct emu_worker *dispatch_worker(void) { return dispatch_ready() ? workers[0].emu : NULL; }
 
-enum status grid_status(const struct op *op) { return op->u.launch.run->fault.status; }
-
-void grid_end(struct op *op)
+void dispatch_turn(struct grid_run *r)
 {
-    struct grid_run *r = op->u.launch.run;
-    if (debug_on())
-        debug_finished(op);
-    residents_free(r);
-    emu_grid_free(r->grid);
-    device_clock += atomic_load(&r->warp_insns);
-    summary_cycles(r->sim.cycles);
-    summary_kernel(&(struct emu_counters){.thread_insns = atomic_load(&r->thread_insns), .warp_insns = atomic_load(&r->warp_insns), .ctas = atomic_load(&r->done) * r->cluster_ctas}, r->spent_ns);
-    run_free(r);
+    atomic_store(&r->live_insns, atomic_load(&r->warp_insns));
+    work(r, &workers[0]);
+    helpers_join();
 }

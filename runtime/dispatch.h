@@ -16,12 +16,16 @@ struct grid_run {
     uint64_t n_ctas;
     uint64_t end;                              /* CTAs from here on are not handed out now: n_ctas, or fewer when a checkpoint waits for those before */
     uint64_t halt_insns, halt_done;            /* the turn ends when so many warp instructions of the grid have run, so many CTAs ended; UINT64_MAX */
-    uint64_t insns_before;                     /* of this grid, less worker 0's count, since the turn began */
+    uint64_t halt_cycle;                       /* on the simulated GPU */
+    uint32_t warps;                            /* of a CTA */
+    bool halt_reached;                         /* halt_insns was */
+    bool halt_loosely;                         /* halt_insns may be passed by as much as other workers run meanwhile, so there may be some */
     atomic_uint_fast64_t stop;                 /* the lowest CTA that faulted, or UINT64_MAX */
     atomic_bool halt;                          /* the turn ends as soon as it can, for a checkpoint; CTAs become residents */
     char before[LINE_PAIR];                    /* all workers look at what is above, and write what is below once a batch */
     atomic_uint_fast64_t next, done;           /* CTA numbers handed out; CTAs that ended */
-    atomic_uint_fast64_t thread_insns, warp_insns;
+    atomic_uint_fast64_t thread_insns, warp_insns;      /* of turns that ended; */
+    atomic_uint_fast64_t live_insns;           /* of the present one too, kept only where it halts by them */
     char behind[LINE_PAIR];
     uint32_t residency;
     uint32_t cluster_ctas;
@@ -53,6 +57,16 @@ enum status grid_begin_from(struct op *op, struct grid_state *from, struct error
 
 /* checkpoint/restore.c: sets the grid, just made, where r->from says that it stood; blocks that had started become residents, unless a simulated GPU will take them. */
 enum status grid_take_up(struct grid_run *r, struct error *err) MUST_CHECK;
+
+/* sim.c, for checkpoints. The simulated GPUs come to rest (ST_NOT_READY: not now), and go on. */
+enum status sim_hold(struct error *err) MUST_CHECK;
+void sim_go_on(void);
+uint64_t sim_cycle(const struct device *d);
+bool sim_state(const struct grid_run *r, struct grid_state *out);      /* next, done, instructions, n_residents; false: blocks of a checkpoint wait for their SM */
+struct emu_cta *sim_resident(const struct grid_run *r, uint64_t i);
+
+static inline bool grid_halted(const struct grid_run *r) { return atomic_load_explicit(&r->halt, memory_order_relaxed); }
+void dispatch_turn(struct grid_run *r);        /* all workers: to the end, a halt, or until everything resident waits */
 
 struct dispatch_clock { uint64_t device_clock, grid_id, launches; };    /* what grids that begin continue */
 struct dispatch_clock dispatch_clock(void);

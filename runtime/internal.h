@@ -402,9 +402,10 @@ struct sim_launch {                                     /* a kernel that the tim
 };
 bool sim_on(void);
 /* Hands a kernel to the device's timing model. regs, threads, shared_bytes: of one CTA, as timing.h has them. */
-enum status sim_start(struct device *d, struct emu_grid *grid, const struct launch_op *o, const struct rt_stream *s, struct sim_launch *out, struct error *err) MUST_CHECK;
+struct grid_run;
+enum status sim_start(struct device *d, struct grid_run *r, const struct launch_op *o, const struct rt_stream *s, struct error *err) MUST_CHECK;
 enum emu_policy sim_policy(struct device *d);           /* of divergence, as the configuration has it */
-enum slice sim_slice(struct device *d, struct sim_launch *l);      /* some thousand cycles, or to the end of a kernel */
+enum slice sim_slice(struct device *d, struct sim_launch *l, bool short_one);      /* some thousand cycles, some hundred, or to the end of a kernel */
 uint64_t device_now_ns(const struct device *d);         /* simulated time, or the host's */
 bool sim_ready(struct device *d);                       /* there is a timing model now, or a log message says why not */
 void sim_pass(struct device *d, uint64_t cycle);        /* time goes on to this core cycle, unless kernels run: they make it go on */

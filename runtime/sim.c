@@ -2,7 +2,8 @@
 #include <stdio.h>
 
 #include "runtime/debug/debug.h"
-#include "runtime/internal.h"
+#include "emu/snapshot.h"
+#include "runtime/dispatch.h"
 #include "runtime/lowering.h"
 #include "timing/timing.h"
 
@@ -58,17 +59,37 @@ enum emu_policy sim_policy(struct device *d)
     return gpu_ready(d, NULL) == ST_OK && timing_gpu_config(d->gpu)->gpu.divergence == TIMING_STACK ? EMU_STACK : EMU_ITS;
 }
 
-enum status sim_start(struct device *d, struct emu_grid *grid, const struct launch_op *o, const struct rt_stream *s, struct sim_launch *out, struct error *err)
+/* CTAs of a checkpoint first, then those that had not started. */
+static enum status start_restored(void *user, struct emu_cta **out, struct emu_worker *w, uint64_t i, uint32_t smid, struct error *err)
 {
+    const struct grid_run *r = user;
+    struct grid_state *from = r->from;
+    uint64_t index = from->next + (i - from->n_residents);
+    int64_t quantum;
+    bool started = false;
+    struct source *bytes = NULL;
+    if (i < from->n_residents && !(bytes = from->resident(from->user, &index, &quantum, &started)))
+        return error_set(err, ST_INVALID_IMAGE, "the blocks of %s in the checkpoint make no sense", rt_function_name(r->function));
+    return started ? emu_cta_restore(out, r->grid, w, smid, bytes, err) : emu_cta_start(out, r->grid, w, index, smid, err);
+}
+
+enum status sim_start(struct device *d, struct grid_run *r, const struct launch_op *o, const struct rt_stream *s, struct error *err)
+{
+    struct sim_launch *out = &r->sim;
     const struct rt_function *f = o->function;
     *out = (struct sim_launch){.name = rt_function_name(f), .stream = rt_stream_id(s)};
     enum status st = gpu_ready(d, err);
     if (st != ST_OK)
         return st;
     struct timing_kernel_spec spec = {
-        .grid = grid, .name = rt_function_name(f), .threads = o->block[0] * o->block[1] * o->block[2], .regs = f->regs, .user = out,
+        .grid = r->grid, .name = rt_function_name(f), .threads = o->block[0] * o->block[1] * o->block[2], .regs = f->regs, .user = out,
         .grid_dim = {o->grid[0], o->grid[1], o->grid[2]}, .block_dim = {o->block[0], o->block[1], o->block[2]},
         .cluster = o->cluster[0] * o->cluster[1] * o->cluster[2], .shared_bytes = f->facts.shared_bytes + o->dynamic_shared_bytes, .ready_cycle = timing_gpu_cycle(d->gpu)};
+    if (r->from) {
+        spec.start = start_restored;
+        spec.start_user = r;
+        spec.n_starts = r->from->n_residents + r->n_ctas - r->from->next;
+    }
     return timing_kernel_start(d->gpu, &spec, err);
 }
 
@@ -111,11 +132,12 @@ static void stopped(const struct device *d, struct sim_launch *l)
     timing_stopped(d->gpu, l->fault.report, sizeof l->fault.report);
 }
 
-enum slice sim_slice(struct device *d, struct sim_launch *l)
+enum slice sim_slice(struct device *d, struct sim_launch *l, bool short_one)
 {
+    enum { SHORT_CYCLES = 200 };
     if (l->done)
         return SLICE_DONE;
-    uint64_t now = timing_gpu_cycle(d->gpu), until = now + SLICE_CYCLES, sample = report_next_sample(d);
+    uint64_t now = timing_gpu_cycle(d->gpu), until = now + (short_one ? SHORT_CYCLES : SLICE_CYCLES), sample = report_next_sample(d);
     uint64_t wanted = debug_on() ? debug_cycle_wanted() : UINT64_MAX;
     until = wanted > now && wanted < until ? wanted : until;
     enum timing_stop stop = timing_gpu_run(d->gpu, sample < until ? sample : until);
@@ -147,3 +169,43 @@ size_t sim_residents(const struct device *d, uint64_t grid_id, struct emu_cta **
 }
 
 char *sim_describe(const struct device *d, uint32_t sm) { return d->gpu ? timing_debug_sm(d->gpu, sm) : NULL; }
+
+/* ---- for checkpoints ---- */
+
+enum status sim_hold(struct error *err)
+{
+    for (int i = 0; i < the.n_devices; i++)
+        if (the.devices[i].gpu && !timing_hold(the.devices[i].gpu))
+            return error_set(err, ST_NOT_READY, "the simulated GPU does not come to rest for a checkpoint");
+    return ST_OK;
+}
+
+void sim_go_on(void)
+{
+    for (int i = 0; i < the.n_devices; i++)
+        if (the.devices[i].gpu)
+            timing_go_on(the.devices[i].gpu);
+}
+
+uint64_t sim_cycle(const struct device *d) { return d->gpu ? timing_gpu_cycle(d->gpu) : 0; }
+struct emu_cta *sim_resident(const struct grid_run *r, uint64_t i) { return timing_kernel_resident(r->context->device->gpu, &r->sim, i); }
+
+bool sim_state(const struct grid_run *r, struct grid_state *out)
+{
+    struct timing_progress p;
+    const struct grid_state *from = r->from;
+    *out = (struct grid_state){.next = r->n_ctas, .done = r->n_ctas, .thread_insns = r->sim.thread_insns, .warp_insns = r->sim.warp_insns};
+    if (timing_kernel_progress(r->context->device->gpu, &r->sim, &p)) {
+        if (from && p.starts < from->n_residents)
+            return false;
+        *out = (struct grid_state){.next = from ? from->next + p.starts - from->n_residents : p.starts, .done = (from ? from->done : 0) + p.ended / r->cluster_ctas,
+                                   .thread_insns = p.thread_insns, .warp_insns = p.warp_insns};
+    }
+    if (from) {
+        out->thread_insns += from->thread_insns;
+        out->warp_insns += from->warp_insns;
+    }
+    while (sim_resident(r, out->n_residents))
+        out->n_residents++;
+    return true;
+}

@@ -41,7 +41,7 @@ enum status cluster_take(struct sm *s, struct kernel *k, bool *taken, struct err
     struct cluster_run *c = calloc(1, sizeof *c);
     if (!c)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory to start a cluster of %s", k->spec.name);
-    enum status st = emu_cta_start(&c->cta, k->spec.grid, s->worker, k->next_cta / k->spec.cluster, s->number, err);
+    enum status st = kernel_cta_start(&c->cta, k, s->worker, k->next_cta / k->spec.cluster, s->number, err);
     if (st != ST_OK) {
         free(c);
         return st;

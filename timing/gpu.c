@@ -173,6 +173,8 @@ enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel
     const struct timing_config *c = &g->config;
     k->spec = *spec;
     k->n_ctas = (uint64_t)spec->grid_dim[0] * spec->grid_dim[1] * spec->grid_dim[2];
+    if (spec->start)
+        k->n_ctas = spec->n_starts * (spec->cluster > 1 ? spec->cluster : 1);
     k->shared_limit = carve_out(c, spec->shared_bytes + c->smem.reserved, per_sm);
     if (k->n_ctas < (uint64_t)per_sm * g->n_sms)
         per_sm = (uint32_t)((k->n_ctas + g->n_sms - 1) / g->n_sms);
@@ -216,7 +218,7 @@ static bool ctas_left(const struct timing_gpu *g, uint64_t now)
 static bool give(struct timing_gpu *g, struct sm *s)
 {
     uint32_t most = g->config.launch.kernels;
-    for (struct kernel *k = g->kernels; k && most; k = k->next, most--) {
+    for (struct kernel *k = g->kernels; k && most && !g->held; k = k->next, most--) {
         if (k->next_cta >= k->n_ctas || k->visible > s->now || !sm_fits(s, k))
             continue;
         struct error err = {0};
@@ -352,6 +354,12 @@ static void sum_ended(struct timing_gpu *g)
     }
 }
 
+void gpu_window(struct timing_gpu *g, uint64_t until)
+{
+    window(g, until);
+    sum_ended(g);
+}
+
 static bool move_ended(struct timing_gpu *g)
 {
     bool any = false;
@@ -468,8 +476,7 @@ enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until)
             return TIMING_STOPPED;
         if (g->now >= until)
             return TIMING_LIMIT;
-        window(g, window_end(g, until));
-        sum_ended(g);
+        gpu_window(g, window_end(g, until));
         if (any_fault(g))
             return TIMING_FAULT;
         if (move_ended(g))

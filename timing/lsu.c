@@ -24,7 +24,7 @@ enum status lsu_create(struct sm *s, struct error *err)
     s->free_load = 1;
     for (uint32_t i = 0; i < MAX_PENDING; i++)
         s->free_pending[i] = i;
-    s->n_free_pending = MAX_PENDING;
+    s->n_pending = s->n_free_pending = MAX_PENDING;
     if (!c->present)
         return ST_OK;
     struct cache_spec spec = cache_spec_of(c);

@@ -218,6 +218,8 @@ enum status sm_create(struct sm *s, struct timing_gpu *g, uint32_t number, struc
 void sm_destroy(struct sm *s);
 bool sm_fits(const struct sm *s, const struct kernel *k);
 uint32_t sm_room(const struct sm *s, const struct kernel *k);   /* how many CTAs of it fit beside what is there */
+/* The i-th CTA or cluster of a kernel that starts. */
+enum status kernel_cta_start(struct emu_cta **out, const struct kernel *k, struct emu_worker *w, uint64_t i, uint32_t smid, struct error *err) MUST_CHECK;
 enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error *err) MUST_CHECK;     /* a CTA starts at s->now */
 void sm_run(struct sm *s, uint64_t until);     /* to `until`, or to the cycle at which it wants a CTA */
 void sm_advance(struct sm *s, uint64_t until); /* to the next cycle with something to do */
@@ -356,6 +358,8 @@ struct timing_gpu {
     struct code_table codes;
     struct team *team;                         /* host threads */
     struct emu_fault fault; bool faulted;
+    bool held;                                 /* nothing issues and no CTA starts: hold.c */
 };
+void gpu_window(struct timing_gpu *g, uint64_t until);         /* all of it, to a cycle not further than a window away */
 
 #endif

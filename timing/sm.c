@@ -140,10 +140,15 @@ struct block *sm_place(struct sm *s, struct kernel *k, struct emu_cta *cta)
 enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error *err)
 {
     struct emu_cta *cta;
-    enum status st = emu_cta_start(&cta, k->spec.grid, s->worker, index, s->number, err);
+    enum status st = kernel_cta_start(&cta, k, s->worker, index, s->number, err);
     if (st == ST_OK)
         sm_place(s, k, cta);
     return st;
+}
+
+enum status kernel_cta_start(struct emu_cta **out, const struct kernel *k, struct emu_worker *w, uint64_t i, uint32_t smid, struct error *err)
+{
+    return k->spec.start ? k->spec.start(k->spec.start_user, out, w, i, smid, err) : emu_cta_start(out, k->spec.grid, w, i, smid, err);
 }
 
 static void block_end(struct sm *s, struct block *b)
@@ -272,7 +277,7 @@ void sm_run(struct sm *s, uint64_t until)
         wake(s);
         if (lsu_next(s) == s->now)
             lsu_cycle(s);
-        if (s->ready) {
+        if (s->ready && !s->gpu->held) {
             s->issued_at = s->now;
             issue_cycle(s);
         }

@@ -35,6 +35,10 @@ struct timing_kernel_spec {
     uint32_t cluster;                          /* CTAs of a cluster; 0 or 1: there are none */
     uint32_t regs;                             /* per thread */
     uint32_t shared_bytes;                     /* per CTA, static and dynamic */
+    /* A kernel that goes on from a checkpoint: start makes the i-th handle (a CTA, or where there are clusters a cluster) instead of emu_cta_start, in order, n_starts
+     * times; SMs take CTAs wherever they stand. NULL: all CTAs, from the beginning. */
+    enum status (*start)(void *user, struct emu_cta **out, struct emu_worker *w, uint64_t i, uint32_t smid, struct error *err);
+    void *start_user; uint64_t n_starts;
     uint64_t ready_cycle;                      /* the launch is there; its CTAs start after the launch latency */
     void *user;
 };
@@ -57,6 +61,16 @@ bool timing_kernel_take(struct timing_gpu *g, struct timing_kernel_result *out);
 const struct emu_fault *timing_fault(const struct timing_gpu *g);
 void timing_explain(const struct timing_gpu *g, char *buf, size_t n);
 void timing_stopped(const struct timing_gpu *g, char *buf, size_t n);        /* after TIMING_STOPPED: which limit */
+
+/* For checkpoints: nothing issues any more and no CTA starts, until what is under way is done, so that all of a CTA's state is in the emulator. It takes some hundred
+ * cycles, which are simulated. False: it does not come to rest. timing_go_on ends the hold. */
+bool timing_hold(struct timing_gpu *g);
+void timing_go_on(struct timing_gpu *g);
+/* How far the kernel with spec.user == user is: handles started, CTAs ended, instructions of all. False: it is not resident. */
+struct timing_progress { uint64_t starts, ended, thread_insns, warp_insns; };
+bool timing_kernel_progress(const struct timing_gpu *g, const void *user, struct timing_progress *out);
+/* Its i-th resident CTA, or cluster, in the order of SMs; NULL: there are no more. */
+struct emu_cta *timing_kernel_resident(const struct timing_gpu *g, const void *user, uint64_t i);
 
 /* All that was counted so far: SMs, slices and channels summed. *out is large. */
 void timing_gpu_stats(const struct timing_gpu *g, struct timing_stats *out);

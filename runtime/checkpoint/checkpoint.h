@@ -41,5 +41,7 @@ struct checkpoint_resume {
     uint64_t launches;                         /* how many of the kernels in the file are run; RESUME_BEGUN: those that were under way, or the next one */
 };
 enum status checkpoint_resume(const struct checkpoint_resume *q, struct error *err) MUST_CHECK;
+/* The same for the launcher, which has no runtime of its own: it opens the library and finds this by its name. */
+__attribute__((visibility("default"))) int cuHeddleResume(const struct checkpoint_resume *q, struct error *err);
 
 #endif

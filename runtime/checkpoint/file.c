@@ -112,6 +112,8 @@ static void section_end(struct hck_writer *w)
     if (w->why.status == ST_OK)
         compress(w, NULL, 0, ZSTD_e_end);
     w->open = false;
+    if (w->sink.failed && w->why.status == ST_OK)   /* whoever filled it could not */
+        error_set(&w->why, ST_OUT_OF_MEMORY, "no host memory for section \"%s\" of %s", hck_section_name(w->entry.id), w->path);
     w->entry.stored_bytes = w->at - w->entry.offset;
     w->entry.hash = XXH3_64bits_digest(w->hash);
     if ((w->entries.n >= MAX_ENTRIES || !vec_push(&w->entries, w->entry)) && w->why.status == ST_OK)

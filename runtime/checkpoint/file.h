@@ -33,7 +33,7 @@ const char *hck_section_name(uint32_t number);          /* "?" for one of a newe
 struct hck_writer;
 /* Begins a file that will be `path`. A limit on the path: some room for ".PID.tmp". */
 enum status hck_create(struct hck_writer **out, const char *path, struct error *err) MUST_CHECK;
-/* Ends the section before and begins this one. The sink is good until the next call on w; a section may come more than once. */
+/* Ends the section before and begins this one. A sink whose user sets `failed` spoils the file. The sink is good until the next call on w; a section may come more than once. */
 struct sink *hck_section(struct hck_writer *w, enum hck_section id);
 /* Ends the last section, puts the file in place, frees w. Not ST_OK: there is no new file, and an old one is as it was. */
 enum status hck_commit(struct hck_writer *w, struct error *err) MUST_CHECK;

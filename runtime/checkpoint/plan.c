@@ -25,6 +25,7 @@ static struct {
     uint64_t number;                           /* of those so far */
     unsigned tries;                            /* since one became due and the host was not ready */
     bool owed;                                 /* due, but the kernel ended before the host was ready */
+    uint64_t cycle;                            /* of the simulated GPU, when the plan has one */
     const struct grid_run *target;             /* the grid that kernel:N means; NULL: it has not begun */
 } state;
 atomic_int checkpoint_watch;
@@ -50,7 +51,7 @@ static bool take_word(struct checkpoint_plan *p, const char *word, size_t n)
     const char *colon = memchr(word, ':', n), *value = colon ? colon + 1 : NULL;
     size_t key = colon ? (size_t)(colon - word) : n, rest = colon ? n - key - 1 : 0;
     const struct { const char *name; uint64_t *to; bool *given; } numbers[] = {
-        {"kernel", &p->kernel, NULL}, {"cta", &p->cta, &p->by_cta}, {"insn", &p->insn, &p->by_insn}};
+        {"kernel", &p->kernel, NULL}, {"cta", &p->cta, &p->by_cta}, {"insn", &p->insn, &p->by_insn}, {"cycle", &p->cycle, &p->by_cycle}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (key == strlen(numbers[i].name) && strncmp(word, numbers[i].name, key) == 0) {
             if (numbers[i].given)
@@ -70,7 +71,7 @@ static enum status parse_where(struct checkpoint_plan *p, const char *text, stru
         size_t n = strcspn(at, ",");
         if (!take_word(p, at, n)) {
             error_set(err, ST_INVALID_VALUE, "checkpoint = %s: '%.*s' is not understood", text, (int)n, at);
-            error_hint(err, "kernel:N, name:GLOB, cta:M and insn:K, between commas; kernel:5,cta:120  is after 120 blocks of the fifth launch");
+            error_hint(err, "kernel:N, name:GLOB, cta:M, insn:K and (heddle sim) cycle:C, between commas; kernel:5,cta:120  is after 120 blocks of the fifth launch");
             return ST_INVALID_VALUE;
         }
         at += n + (at[n] == ',');
@@ -140,10 +141,13 @@ static bool named(const char *name)
 
 static void halt_after(struct grid_run *r, uint64_t insns)
 {
+    r->halt_reached = false;
     if (insns < r->halt_insns)
         r->halt_insns = insns;
-    if (r->halt_insns <= atomic_load(&r->warp_insns))
+    if (r->halt_insns <= atomic_load(&r->warp_insns)) {
+        r->halt_reached = true;
         atomic_store(&r->halt, true);
+    }
 }
 
 static void halt_at_plan(struct grid_run *r)
@@ -156,9 +160,12 @@ static void halt_at_plan(struct grid_run *r)
     if (!named(rt_function_name(r->function)) || ++state.seen != plan.kernel)
         return;
     state.target = r;
-    if (!plan.by_cta)
-        halt_after(r, plan.insn);
-    else if (r->waits)                         /* its blocks may wait for later ones */
+    r->halt_loosely = false;
+    if (plan.by_cycle && sim_on())
+        r->halt_cycle = state.cycle = sim_cycle(r->context->device) + plan.cycle;
+    else if (!plan.by_cta)
+        halt_after(r, plan.by_insn ? plan.insn : 0);
+    else if (r->waits || sim_on())             /* its blocks may wait for later ones; SMs keep what they have */
         r->halt_done = blocks;
     else if (blocks < r->n_ctas)
         r->end = blocks;
@@ -240,7 +247,9 @@ static bool once_is_due(const struct grid_run *r)
     if (!plan.kernel)
         return dispatch_clock().device_clock + atomic_load(&r->warp_insns) >= plan.insn;
     uint64_t blocks = (plan.cta + r->cluster_ctas - 1) / r->cluster_ctas;
-    return (!plan.by_cta || atomic_load(&r->done) >= (blocks < r->n_ctas ? blocks : r->n_ctas)) && atomic_load(&r->warp_insns) >= (plan.by_insn && !plan.by_cta ? plan.insn : 0);
+    if (plan.by_cycle && sim_on())
+        return sim_cycle(r->context->device) >= state.cycle;
+    return (!plan.by_cta || atomic_load(&r->done) >= (blocks < r->n_ctas ? blocks : r->n_ctas)) && (!plan.by_insn || plan.by_cta || r->halt_reached || atomic_load(&r->warp_insns) >= plan.insn);
 }
 
 static enum status serve_once(const struct grid_run *r, struct error *err)
@@ -311,7 +320,7 @@ void checkpoint_grid_halts(struct grid_run *r)
     if (st != ST_NOT_READY && (every_is_due(r) || (now && plan.unit != EVERY_NEVER)))
         st = serve_every(r, &err);
     r->end = r->n_ctas;
-    r->halt_insns = r->halt_done = UINT64_MAX;
+    r->halt_insns = r->halt_done = r->halt_cycle = UINT64_MAX;
     state.owed = st == ST_NOT_READY;
     state.tries = state.owed ? state.tries + 1 : 0;
     if (st != ST_OK && (!state.owed || state.tries > RETRIES)) {

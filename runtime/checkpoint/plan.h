@@ -8,8 +8,8 @@
 
 enum checkpoint_unit { EVERY_NEVER, EVERY_KERNELS, EVERY_INSNS, EVERY_SECONDS };
 struct checkpoint_plan {
-    bool once, by_cta, by_insn;
-    uint64_t kernel, cta, insn;                /* kernel 0: insn is of the whole run */
+    bool once, by_cta, by_insn, by_cycle;
+    uint64_t kernel, cta, insn, cycle;                /* kernel 0: insn is of the whole run */
     char name[256];                            /* glob; "": any */
     enum checkpoint_unit unit; uint64_t every;
 };

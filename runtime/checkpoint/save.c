@@ -282,6 +282,15 @@ static uint32_t module_number(const module_list *modules, const struct rt_module
     return i;
 }
 
+static struct grid_state grid_now(const struct grid_run *r)
+{
+    struct grid_state now = {.next = atomic_load(&r->next), .done = atomic_load(&r->done), .thread_insns = atomic_load(&r->thread_insns), .warp_insns = atomic_load(&r->warp_insns),
+                             .n_residents = r->residents.n};
+    if (sim_on())
+        (void)sim_state(r, &now);              /* put_launches has seen that it can be told */
+    return now;
+}
+
 static void put_launch(struct sink *to, const struct op *op, const module_list *modules)
 {
     const struct launch_op *o = &op->u.launch;
@@ -301,66 +310,73 @@ static void put_launch(struct sink *to, const struct op *op, const module_list *
     put_u8(to, r != NULL);
     if (!r)
         return;
-    const uint64_t facts[] = {atomic_load(&r->next), atomic_load(&r->done), atomic_load(&r->thread_insns), atomic_load(&r->warp_insns), r->clock_from, r->grid_id, r->number,
-                              r->workspace_at, r->residents.n};
+    struct grid_state now = grid_now(r);
+    const uint64_t facts[] = {now.next, now.done, now.thread_insns, now.warp_insns, r->clock_from, r->grid_id, r->number, r->workspace_at, now.n_residents};
     put(to, facts, sizeof facts);
+}
+
+static void put_block(struct sink *to, const struct emu_cta *cta, uint64_t index, int64_t quantum)
+{
+    put_u64(to, index);
+    put_u64(to, (uint64_t)quantum);
+    put_u8(to, cta != NULL);
+    if (cta)
+        emu_cta_save(cta, dispatch_worker(), to);
 }
 
 static void put_blocks(struct sink *to, const struct grid_run *r)
 {
+    enum { QUANTUM = 1 << 15 };                /* of a block that had none: on the simulated GPU */
     put_u64(to, r->grid_id);
-    for (size_t i = 0; i < r->residents.n; i++) {
-        const struct resident *c = &r->residents.at[i];
-        put_u64(to, c->index);
-        put_u64(to, (uint64_t)c->quantum);
-        put_u8(to, c->cta != NULL);
-        if (c->cta)
-            emu_cta_save(c->cta, dispatch_worker(), to);
-    }
+    const struct emu_cta *cta;
+    for (uint64_t i = 0; sim_on() && (cta = sim_resident(r, i)); i++)
+        put_block(to, cta, emu_cta_number(cta), QUANTUM);
+    for (size_t i = 0; i < r->residents.n; i++)
+        put_block(to, r->residents.at[i].cta, r->residents.at[i].index, r->residents.at[i].quantum);
 }
 
 /* Under the.lock. */
-static bool put_launches(struct hck_writer *w, const module_list *modules)
+static enum status put_launches(struct hck_writer *w, const module_list *modules, struct error *err)
 {
     found.n = 0;
     queue_each(find_launch, NULL);
     if (found.n)
         qsort(found.at, found.n, sizeof found.at[0], by_seq);
+    for (size_t i = 0; i < found.n && sim_on(); i++) {
+        struct grid_state now;
+        if (found.at[i]->started && !sim_state(found.at[i]->u.launch.run, &now))
+            return error_set(err, ST_NOT_READY, "blocks of the checkpoint that this run goes on from still wait for their SM");
+    }
     struct sink *to = hck_section(w, HCK_LAUNCHES);
     put_u32(to, (uint32_t)found.n);
     for (size_t i = 0; i < found.n; i++)
         put_launch(to, found.at[i], modules);
-    bool ok = !to->failed;
-    for (size_t i = 0; i < found.n && ok; i++)
+    for (size_t i = 0; i < found.n && !to->failed; i++)
         if (found.at[i]->started) {
             to = hck_section(w, HCK_BLOCKS);
             put_blocks(to, found.at[i]->u.launch.run);
-            ok = !to->failed;
         }
     vec_free(&found);
-    return ok;
+    return ST_OK;
 }
 
 /* ---- all of it ---- */
 
-static bool put_all(struct hck_writer *w, const char *note)
+/* What fails in a section the writer knows. */
+static enum status put_all(struct hck_writer *w, const char *note, struct error *err)
 {
     module_list modules = {0};
-    struct sink *to = hck_section(w, HCK_ABOUT);
-    put_about(to, note);
-    to = hck_section(w, HCK_DEVICE);
-    put_device(to);
-    to = hck_section(w, HCK_RANGES);
-    put_ranges(to);
-    to = hck_section(w, HCK_MODULES);
-    bool ok = put_modules(to, &modules) && !to->failed && put_launches(w, &modules);
-    if (ok) {
-        to = hck_section(w, HCK_MEMORY);
-        put_memory(to);
-        ok = !to->failed;
-    }
+    put_about(hck_section(w, HCK_ABOUT), note);
+    put_device(hck_section(w, HCK_DEVICE));
+    put_ranges(hck_section(w, HCK_RANGES));
+    struct sink *to = hck_section(w, HCK_MODULES);
+    if (!put_modules(to, &modules))
+        to->failed = true;
+    enum status st = put_launches(w, &modules, err);
+    if (st == ST_OK)
+        put_memory(hck_section(w, HCK_MEMORY));
     vec_free(&modules);
-    return ok;
+    return st;
 }
 
 /* Other threads of the program may be loading a module, or wait for us with the.code held. */
@@ -385,11 +401,13 @@ static enum status write_file(const char *path, const char *note, bool host, str
     }
     pthread_mutex_lock(&the.lock);
     pthread_mutex_lock(&the.memory);
-    bool ok = put_all(w, note);
+    st = put_all(w, note, err);
     pthread_mutex_unlock(&the.memory);
     pthread_mutex_unlock(&the.lock);
     pthread_mutex_unlock(&the.code);
-    if (ok && host && (st = host_save(w, err)) != ST_OK) {
+    if (st == ST_OK && host)
+        st = host_save(w, err);
+    if (st != ST_OK) {
         hck_abandon(w);
         return st;
     }
@@ -410,7 +428,11 @@ enum status checkpoint_save(const char *path, const char *note, struct error *er
             log_warn("the checkpoint %s holds the device alone: %s", path, err->text);
         host = st == ST_OK;
     }
-    enum status st = write_file(path, note, host, err);
+    enum status st = sim_on() ? sim_hold(err) : ST_OK;
+    if (st == ST_OK)
+        st = write_file(path, note, host, err);
+    if (sim_on())
+        sim_go_on();
     if (host)
         host_let_go();
     return st;

@@ -1,4 +1,5 @@
 /* Checkpoints as the launcher sees them: asking for one, looking into one, running its kernels without the program. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -121,6 +122,19 @@ static bool settings_of(struct cli *c, struct hck_reader *r, struct error *err)
            && settings_set(&c->knobs.settings, "checkpoint_every", "", "resume", err) == ST_OK;
 }
 
+/* The runtime is in the library alone. */
+static bool resume_in_library(const struct cli *c, const struct checkpoint_resume *q, struct error *err)
+{
+    void *library = c->library[0] ? dlopen(c->library, RTLD_NOW | RTLD_LOCAL) : NULL;
+    int (*resume)(const struct checkpoint_resume *, struct error *) = NULL;
+    if (library)
+        *(void **)&resume = dlsym(library, "cuHeddleResume");
+    if (resume)
+        return resume(q, err) == ST_OK;
+    error_set(err, ST_NOT_FOUND, "libheddle.so is not to be had: %s", c->library[0] ? dlerror() : "it is neither beside the launcher nor in ../lib/heddle");
+    return false;
+}
+
 int resume_alone(struct cli *c, const char *file)
 {
     struct hck_reader *r;
@@ -144,7 +158,7 @@ int resume_alone(struct cli *c, const char *file)
     }
     const struct rt_knobs *k = &c->knobs.values;
     struct checkpoint_resume q = {.path = file, .dump = k->dump, .launches = k->launches < 0 ? RESUME_BEGUN : (uint64_t)k->launches};
-    if (checkpoint_resume(&q, &err) != ST_OK) {
+    if (!resume_in_library(c, &q, &err)) {
         say_status(&err);
         return EXIT_OWN_FAILURE;
     }

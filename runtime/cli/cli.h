@@ -29,6 +29,8 @@ bool cli_option(struct cli *c, int argc, char **argv, int *at, bool *ended);
 const struct rt_device_facts *cli_gpu(const struct cli *c);
 /* Tells the mistakes in the settings of the simulated GPU, and its warnings when they are wanted. False: there are mistakes. */
 bool cli_timing_check(const struct cli *c, bool warnings);
+/* Takes over what GPGPU-Sim's options say of checkpoints. False: reported. */
+bool cli_timing_checkpoint(struct cli *c);
 int cli_main(int argc, char **argv);
 
 struct verb { const char *name; int (*run)(struct cli *, int argc, char **argv); const char *syntax, *summary; };

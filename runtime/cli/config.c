@@ -1,6 +1,7 @@
 /* `heddle config`: every setting, those of the simulated GPU included. */
 #include "runtime/cli/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "timing/config.h"
@@ -37,6 +38,41 @@ bool cli_timing_check(const struct cli *c, bool warnings)
         say_status(&err);
     timing_settings_free(s);
     return ok;
+}
+
+/* GPGPU-Sim's way to ask for checkpoints. What the user says in ours counts more. */
+static enum status take_checkpoint_options(struct cli *c, const struct timing_config *t, struct error *err)
+{
+    char where[96], path[PATH_MAX];
+    enum status st = ST_OK;
+    int n = snprintf(where, sizeof where, "kernel:%u", t->checkpoint.kernel);
+    if (t->checkpoint.cta)
+        n += snprintf(where + n, sizeof where - (size_t)n, ",cta:%u", t->checkpoint.cta);
+    if (t->checkpoint.insn)
+        snprintf(where + n, sizeof where - (size_t)n, ",insn:%u", t->checkpoint.insn);
+    if (t->checkpoint.take && !*c->knobs.values.checkpoint)
+        st = settings_set(&c->knobs.settings, "checkpoint", where, "-checkpoint_option", err);
+    if (st != ST_OK || !t->checkpoint.resume || *c->knobs.values.resume)
+        return st;
+    if (!realpath(c->knobs.values.to, path))
+        return error_set(err, ST_FILE_NOT_FOUND, "-resume_option 1: there is no checkpoint %s", c->knobs.values.to);
+    return settings_set(&c->knobs.settings, "resume", path, "-resume_option", err);
+}
+
+bool cli_timing_checkpoint(struct cli *c)
+{
+    static struct timing_config config;        /* large */
+    struct error err = {0};
+    struct timing_settings *s = knobs_timing(&c->knobs);
+    if (!s)
+        return true;
+    enum status st = timing_settings_check(s, &config, &err);
+    timing_settings_free(s);
+    if (st == ST_OK)
+        st = take_checkpoint_options(c, &config, &err);
+    if (st != ST_OK)
+        say_status(&err);
+    return st == ST_OK;
 }
 
 /* ---- the verb ---- */
