@@ -192,6 +192,7 @@ struct emu_event {                             /* what an instruction did */
     uint8_t bytes;                             /* per lane; 0 = no memory operation */
     bool store, atomic;
     bool strong;                               /* atomic, volatile, relaxed, acquire or release, to global memory: takes effect where the memory system says */
+    uint32_t lanes;                            /* that have an address: those of mask, or as many as a matrix has rows */
     const uint64_t *address;                   /* 32 generic addresses; valid until the next call on the worker */
 };
 

@@ -191,6 +191,7 @@ bool mem_resolve(const struct insn *in, struct warp *w, struct ctx *c, uint32_t 
     if (c->event) {
         c->event->space = space_ptx[a.space];
         c->event->bytes = (uint8_t)bytes;
+        c->event->lanes = mask;
         c->event->store = (in->extra & MEM_STORE) != 0;
         c->event->atomic = (in->extra & MEM_ATOMIC) != 0;
         c->event->address = c->event_address;

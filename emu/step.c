@@ -66,6 +66,7 @@ static enum emu_result step(struct emu_cta *cta, struct ctx *c, uint32_t warp, i
     do in = step_record(w, c, in);
     while (in && w->code == code && in->ptx == ptx);
     c->event = NULL;
+    if (!out->lanes) out->lanes = out->mask;
     if (w->state == WARP_FAULT) return EMU_FAULT;
     if (w->state == WARP_YIELD) warp_yield(w, c);
     return w->state == WARP_DONE ? EMU_DONE : EMU_YIELD;

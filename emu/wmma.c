@@ -41,6 +41,17 @@ static bool check_line(const struct insn *in, struct warp *w, struct ctx *c, con
     return true;
 }
 
+/* What a timing model sees: the lines in pieces of 16 bytes, or of as many as make no more than a warp has lanes. */
+static void note_lines(struct ctx *c, uint64_t first, uint64_t stride, unsigned bytes, unsigned n)
+{
+    unsigned piece = bytes < 16 ? bytes : 16, at = 0;
+    while (n * (bytes / piece) > WARP_SIZE) piece *= 2;
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < bytes / piece; k++) c->event_address[at++] = first + i * stride + k * piece;
+    c->event->bytes = (uint8_t)piece;
+    c->event->lanes = at < WARP_SIZE ? (1u << at) - 1 : FULL_MASK;
+}
+
 static bool find_lines(const struct insn *in, struct warp *w, struct ctx *c, struct lines *l)
 {
     const struct wmma *op = (const struct wmma *)(uintptr_t)in->imm;
@@ -57,6 +68,7 @@ static bool find_lines(const struct insn *in, struct warp *w, struct ctx *c, str
     }
     for (unsigned i = l->n; i-- > 0;)
         if (!check_line(in, w, c, op, lane, address + i * stride, bytes, &l->at[i])) return false;
+    if (c->event) note_lines(c, c->event_address[lane], stride, bytes, l->n);
     return true;
 }
 

@@ -48,9 +48,28 @@ static bool folded_move(const struct ptx_insn *in)
     return in->op == PTX_OP_MOV && in->guard < 0 && in->operands[1].kind != PTX_OPERAND_SREG;
 }
 
+/* Loads and stores the fragments of a matrix. */
+static bool moves_matrix(const struct ptx_insn *in)
+{
+    return in->op == PTX_OP_LDMATRIX || in->op == PTX_OP_STMATRIX || (in->op == PTX_OP_WMMA && !ptx_insn_has(in, PTX_MOD_MMA));
+}
+
+static unsigned flags_of_copy(const struct ptx_insn *in)
+{
+    if (in->op != PTX_OP_CP || ptx_insn_has(in, PTX_MOD_BULK))
+        return 0;
+    if (ptx_insn_has(in, PTX_MOD_CA) || ptx_insn_has(in, PTX_MOD_CG))
+        return OP_MEMORY | OP_COPY;
+    if (ptx_insn_has(in, PTX_MOD_COMMIT_GROUP))
+        return OP_COMMIT;
+    return ptx_insn_has(in, PTX_MOD_WAIT_GROUP) || ptx_insn_has(in, PTX_MOD_WAIT_ALL) ? OP_WAIT_COPIES : 0;
+}
+
 static enum work work_of(const struct ptx_insn *in, unsigned *flags)
 {
-    *flags = 0;
+    *flags = moves_matrix(in) ? OP_MEMORY : flags_of_copy(in);
+    if (*flags)
+        return *flags & OP_MEMORY ? WORK_MEMORY : WORK_NONE;
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
         if (special[i].op == in->op) {
             *flags = special[i].flags;
@@ -171,7 +190,9 @@ static void describe_one(struct op_info *op, const struct ptx_insn *in, const st
     enum work w = work_of(in, &flags);
     enum unit_kind u = unit_of(config, in, w);
     struct timing t = timing_of(config, in, w, u);
-    op->flags = (uint8_t)flags;
+    op->flags = (uint16_t)flags;
+    if (flags & OP_WAIT_COPIES)
+        op->newest = in->n_operands && in->operands[0].bits < 255 ? (uint8_t)in->operands[0].bits : 255;
     op->count = w == WORK_FOLDED ? 0 : 1;
     op->n_groups = 1;
     op->latency = (uint16_t)t.latency;

@@ -10,14 +10,16 @@
 
 enum unit_kind { UNIT_INT, UNIT_SP, UNIT_DP, UNIT_SFU, UNIT_TENSOR, UNIT_MEM, UNIT_NONE /* issues without a unit: branches, barriers */, UNIT_KINDS };
 
-enum op_flags { OP_MEMORY = 1, OP_BARRIER = 2, OP_FENCE = 4, OP_BRANCH = 8, OP_EXIT = 16, OP_CALL = 32, OP_PAUSE = 64 /* the warp looks again later: others must get their turn */ };
+enum op_flags { OP_MEMORY = 1, OP_BARRIER = 2, OP_FENCE = 4, OP_BRANCH = 8, OP_EXIT = 16, OP_CALL = 32, OP_PAUSE = 64 /* the warp looks again later: others must get their turn */,
+                OP_COPY = 128 /* cp.async: nobody waits for it but */, OP_WAIT_COPIES = 256, OP_COMMIT = 512 /* ends a group of them */ };
 
 enum { OP_GROUPS = PTX_GROUPS };
 /* A PTX instruction issues the machine instructions of its groups in turn. Those that access memory begin with the group of the load/store unit. */
 struct op_info {
     struct op_group { uint8_t unit /* enum unit_kind */, count, gap /* cycles from one of them to the next */; uint16_t initiation /* cycles: unit busy */; } groups[OP_GROUPS];
-    uint8_t flags;
     uint8_t n_groups;
+    uint8_t newest;                            /* OP_WAIT_COPIES: groups that may be under way still; 255: not even what was not committed */
+    uint16_t flags;
     uint16_t count;                            /* machine instructions of all groups; 0: folded into others, costs nothing */
     uint16_t latency;                          /* cycles: issue of the last one to result */
     uint8_t n_src, n_dst;                      /* registers: regs[first..], sources, then destinations */

@@ -105,6 +105,16 @@ static bool peek(struct sm *s, uint32_t slot)
 
 static bool step(struct sm *s, uint32_t slot, struct emu_event *e, struct emu_pending *pending);
 
+/* Groups that are older than the newest few: is anything of them under way? The open group counts when not even one may be. */
+static bool copies_awaited(const struct warp_slot *w, uint32_t newest)
+{
+    uint32_t spared = newest == UINT8_MAX ? 0 : newest + 1;
+    for (uint32_t k = spared; k < COPY_GROUPS; k++)
+        if (w->copies[(w->copy_group + COPY_GROUPS - k) % COPY_GROUPS])
+            return true;
+    return false;
+}
+
 void issue_evaluate(struct sm *s, uint32_t slot)
 {
     struct warp_slot *w = &s->warps[slot];
@@ -124,6 +134,10 @@ void issue_evaluate(struct sm *s, uint32_t slot)
             ready = all_ready(w);
         if (ready == NEVER || (op->flags & OP_FENCE && w->stores)) {
             w->wait = op->flags & (OP_FENCE | OP_CALL) ? WAIT_FENCE : WAIT_REGISTER;
+            return;
+        }
+        if (op->flags & OP_WAIT_COPIES && copies_awaited(w, op->newest)) {
+            w->wait = WAIT_FENCE;
             return;
         }
         if (w->n_flight + op->n_dst + op->n_src > IN_FLIGHT) {         /* as many as the scoreboard holds */
@@ -233,7 +247,7 @@ static uint32_t load_new(struct sm *s, uint32_t slot, bool is_store)
 static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, const struct emu_event *e, const struct emu_pending *pending)
 {
     struct warp_slot *w = &s->warps[slot];
-    if (!e->bytes || !e->mask) {               /* nobody accessed anything */
+    if (!e->bytes || !e->lanes) {              /* nobody accessed anything */
         results_at(w, op, s->now + 1, 0);
         return;
     }
@@ -255,6 +269,10 @@ static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, 
     else
         w->loads++;
     w->strong += is_store && index >= 0;
+    if (op->flags & OP_COPY) {
+        s->loads[id].copy = (uint8_t)(1 + w->copy_group % COPY_GROUPS);
+        w->copies[w->copy_group % COPY_GROUPS]++;
+    }
     lsu_push(s, slot, e, index, id);
 }
 
@@ -306,6 +324,7 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
             results_at(w, op, write_back(s, s->now + op->latency + extra), 0);
         if (op->flags & OP_BRANCH)
             w->from = s->now + BRANCH_CYCLES;
+        w->copy_group += (op->flags & OP_COMMIT) != 0;
         if (op->flags & OP_PAUSE)
             w->from = s->now + PAUSE_CYCLES;
         if (op->flags & OP_BARRIER)            /* also for the one that opens it */
@@ -394,6 +413,8 @@ void issue_load_done(struct sm *s, uint32_t id)
         else
             w->loads--;
         w->strong -= l->is_store && l->pending >= 0;
+        if (l->copy)
+            w->copies[l->copy - 1]--;
     }
     if (l->pending >= 0)
         s->free_pending[s->n_free_pending++] = (uint32_t)l->pending;

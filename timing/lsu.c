@@ -82,10 +82,10 @@ static uint32_t coalesce_local(const struct sm *s, uint32_t slot, const struct e
     uint32_t n = 0, words = e->bytes <= 4 ? 1 : e->bytes / 4u;
     for (uint32_t k = 0; k < words; k++) {
         for (uint32_t lane = 0; lane < WARP_LANES; lane++) {
-            uint64_t offset = e->mask >> lane & 1 ? e->address[lane] - EMU_LOCAL_WINDOW + 4 * k : 0;
+            uint64_t offset = e->lanes >> lane & 1 ? e->address[lane] - EMU_LOCAL_WINDOW + 4 * k : 0;
             at[lane] = EMU_LOCAL_WINDOW + (offset / 4 * threads + first + lane) * 4 + offset % 4;
         }
-        struct lanes l = {.address = at, .mask = e->mask, .bytes = e->bytes < 4 ? e->bytes : 4};
+        struct lanes l = {.address = at, .mask = e->lanes, .bytes = e->bytes < 4 ? e->bytes : 4};
         if (n + 2 * WARP_LANES > MAX_ACCESSES)
             break;
         n += coalesce(&s->gpu->coalescer, &l, sectors, out + n);
@@ -101,7 +101,7 @@ static bool bypasses(const struct sm *s, const struct emu_event *e, enum request
 
 void lsu_count(struct sm *s, const struct emu_event *e)
 {
-    uint32_t lanes = (uint32_t)__builtin_popcount(e->mask);
+    uint32_t lanes = (uint32_t)__builtin_popcount(e->lanes);
     switch (class_of(e)) {
     case MEM_CLASS_SHARED:  s->stats.shared_instructions += lanes; break;
     case MEM_CLASS_CONST:   s->stats.const_instructions += lanes; break;
@@ -118,7 +118,7 @@ void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pe
     const struct timing_config *c = &s->gpu->config;
     struct mem_op *m = &s->queue[(s->queue_at + s->queue_n++) % LSU_DEPTH];
     enum request_kind kind = kind_of(e);
-    struct lanes lanes = {.address = e->address, .mask = e->mask, .bytes = e->bytes};
+    struct lanes lanes = {.address = e->address, .mask = e->lanes, .bytes = e->bytes};
     m->warp = slot;
     m->load = load;
     m->kind = (uint8_t)kind;

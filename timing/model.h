@@ -74,6 +74,7 @@ struct reply {
 
 enum warp_wait { WAIT_NONE /* in the ready set or the wheel */, WAIT_REGISTER /* a load */, WAIT_BLOCKED /* barrier, other lanes */, WAIT_FENCE, WAIT_FETCH /* for its next instruction */, WAIT_DRAIN /* ended, accesses left */, WAIT_ENDED };
 
+enum { COPY_GROUPS = 8 };                      /* of a warp at once; older ones count with the one eight later */
 enum { IN_FLIGHT = 48 };                       /* registers of a warp that are on their way */
 struct in_flight { uint32_t reg; bool held /* a pending operation will still read it */; uint64_t ready; uint32_t load; };
 
@@ -89,6 +90,7 @@ struct warp_slot {
     uint64_t from;                             /* not before this cycle: fetch, chains of machine instructions */
     uint64_t blocked_from;                     /* waits for others since then; 0: does not */
     uint32_t loads, stores, strong;            /* accesses under way; strong: of stores, those whose CTA must not end before them */
+    uint32_t copy_group; uint16_t copies[COPY_GROUPS];     /* cp.async: the open group, and how many of each are under way */
     int32_t patience;                          /* emu_warp_issue's */
     struct in_flight flight[IN_FLIGHT]; uint32_t n_flight;
 };
@@ -110,7 +112,7 @@ struct cluster_run {                           /* a resident cluster */
 };
 
 /* The accesses of one instruction that are not back yet. */
-struct load { uint32_t warp, left, next_free; uint64_t ready, age /* of its warp, which may have ended before its stores */; bool is_store; int32_t pending; };
+struct load { uint32_t warp, left, next_free; uint64_t ready, age /* of its warp, which may have ended before its stores */; bool is_store; uint8_t copy /* 1 + its group; 0: none */; int32_t pending; };
 enum { TAG_NOBODY = 0, TAG_FILL = UINT32_MAX };  /* a reply for nobody; for whoever waits in the cache's MSHR */
 
 enum mem_class { MEM_CLASS_GLOBAL, MEM_CLASS_LOCAL, MEM_CLASS_SHARED, MEM_CLASS_CONST, MEM_CLASS_PARAM, MEM_CLASS_TEXTURE };

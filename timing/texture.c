@@ -30,7 +30,7 @@ static uint32_t lines(const struct side_cache *c, const struct lanes *in, struct
 void texture_push(struct sm *s, struct mem_op *m, const struct emu_event *e)
 {
     struct lanes in = {.address = e->address, .mask = 0, .bytes = e->bytes};
-    for (uint32_t k = e->mask; k; k &= k - 1)  /* outside of the image nothing is accessed */
+    for (uint32_t k = e->lanes; k; k &= k - 1)  /* outside of the image nothing is accessed */
         if (e->address[__builtin_ctz(k)])
             in.mask |= k & -k;
     m->kind = e->atomic ? REQUEST_ATOMIC : e->store ? REQUEST_WRITE : REQUEST_READ;

@@ -115,6 +115,54 @@ START_TEST(write_allocation_reads_what_its_policy_says)
 }
 END_TEST
 
+/* ---- copies without waiting, matrices ----------------------------------------------------------------------------------------------------------- */
+
+/* Cycles from two copies, a group each, to behind the wait; out[0], out[1]: what arrived. */
+static uint64_t copies(const char *wait)
+{
+    head();
+    PUT(".shared .align 16 .b8 box[64];\nmov.u32 %%r5, box; mov.u32 %%r6, %%clock; cp.async.cg.shared.global [%%r5], [%%rd1+65536], 16; cp.async.commit_group;\n"
+        "cp.async.cg.shared.global [%%r5+16], [%%rd1+131072], 16; cp.async.commit_group;\n%s\nmov.u32 %%r7, %%clock; sub.s32 %%r7, %%r7, %%r6; st.global.u32 [%%rd1], %%r7;\n", wait);
+    tail();
+    simulate(1, 1, 0, 1);
+    return run.out[0];
+}
+
+START_TEST(copies_are_waited_for_by_group)
+{
+    uint64_t none = copies(""), one = copies("cp.async.wait_group 1;"), both = copies("cp.async.wait_group 0;"), all = copies("cp.async.wait_all;");
+    ck_assert_uint_lt(none, 60);               /* DRAM is some 425 cycles away */
+    ck_assert_uint_gt(one, 380);
+    ck_assert_uint_ge(both, one);
+    ck_assert_uint_le(all > both ? all - both : both - all, 8);
+    set("dram.latency", "355");                /* 200 more */
+    ck_assert_uint_lt(copies(""), 60);
+    ck_assert_uint_ge(copies("cp.async.wait_group 0;"), both + 195);
+    ck_assert_uint_ge(copies("cp.async.wait_group 2; cp.async.wait_group 1;"), one + 195);
+    ck_assert_uint_lt(copies("cp.async.wait_group 2;"), 80);
+}
+END_TEST
+
+/* A fragment of 16 x 16 halves is 16 lines of 32 bytes: a sector each; four tiles of ldmatrix are 32 rows of 16 bytes: four cycles without conflicts. */
+START_TEST(fragments_are_memory_traffic)
+{
+    head();
+    PUT("wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%%r10,%%r11,%%r12,%%r13,%%r14,%%r15,%%r16,%%r17}, [%%rd1+4096], 64; "
+        "add.s32 %%r10, %%r10, %%r17; st.global.u32 [%%rd1], %%r10;\n");
+    tail();
+    struct outcome o = simulate(1, 32, 0, 1);
+    ck_assert_uint_eq(o.s.sm.sent_read_global, 16);
+    for (unsigned pitch = 16; pitch <= 128; pitch *= 8) {          /* rows one after the other, or all in the same banks */
+        head();
+        PUT(".shared .align 128 .b8 box[8192];\nmov.u32 %%r5, box; and.b32 %%r6, %%r4, 31; mad.lo.s32 %%r5, %%r6, %u, %%r5;\n"
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%%r10,%%r11,%%r12,%%r13}, [%%r5]; add.s32 %%r10, %%r10, %%r13; st.global.u32 [%%rd1], %%r10;\n", pitch);
+        tail();
+        o = simulate(1, 32, 0, 1);
+        ck_assert_uint_eq(o.s.sm.shared_bank_conflicts, pitch == 16 ? 3 : 31);
+    }
+}
+END_TEST
+
 /* ---- any number of host threads ------------------------------------------------------------------------------------------------------------- */
 
 START_TEST(memory_is_the_same_for_any_number_of_host_threads)
@@ -142,6 +190,8 @@ int main(void)
     tcase_add_test(c, streams_are_bound_by_the_channels);
     tcase_add_test(c, misses_in_flight_are_as_many_as_there_are_entries);
     tcase_add_loop_test(c, write_allocation_reads_what_its_policy_says, 0, 4);
+    tcase_add_test(c, copies_are_waited_for_by_group);
+    tcase_add_test(c, fragments_are_memory_traffic);
     tcase_add_test(c, memory_is_the_same_for_any_number_of_host_threads);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
