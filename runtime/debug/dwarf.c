@@ -99,7 +99,7 @@ static uint64_t take(struct cursor *c, unsigned bytes)
         c->at = c->n;
         return 0;
     }
-    for (unsigned i = 0; i < bytes; i++)
+    for (unsigned i = 0; i < bytes && i < 8; i++)
         v |= (uint64_t)c->p[c->at + i] << (8 * i);
     c->at += bytes;
     return v;

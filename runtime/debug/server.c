@@ -7,10 +7,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "runtime/debug/state.h"
@@ -276,6 +279,21 @@ static void *read_requests(void *unused)
 
 /* ---- start and end ---- */
 
+/* A program that forks before it uses CUDA hands the socket to its children. The first that comes has it: a name that only one process can bind says so. */
+static bool only_one(int number)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    struct stat s;
+    int guard = fstat(number, &s) == 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+    if (guard < 0)
+        return false;
+    int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "heddle-debug-%llu", (unsigned long long)s.st_ino);
+    if (bind(guard, (const struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+        return true;                           /* bound until the process ends */
+    close(guard);
+    return false;
+}
+
 static bool claim(void)
 {
     const char *name = getenv("HEDDLE_DEBUG_FD");
@@ -290,8 +308,13 @@ static bool claim(void)
         log_warn("HEDDLE_DEBUG_FD names no socket: no debugger is attached");
         return false;
     }
+    (void)fcntl((int)number, F_SETFD, FD_CLOEXEC);
+    if (!only_one((int)number)) {
+        log_info("another process of this program has the debugger");
+        close((int)number);
+        return false;
+    }
     fd = (int)number;
-    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     return true;
 }
 

@@ -102,7 +102,30 @@ static const char debug_ptx[] =
     "  mov.u32 %r1, %tid.x;\n"
     "  bar.sync 1, 96;\n"
     "  ret;\n}\n"
+    /* block b waits for block b + 1: all of them must have begun */
+    ".visible .entry relay(.param .u64 flag)\n{\n"
+    "  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .b64 %rd<2>;\n"
+    "  .loc 1 70 0\n"
+    "  ld.param.u64 %rd1, [flag];\n"
+    "  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; sub.s32 %r3, %r2, %r1; sub.s32 %r3, %r3, 1;\n"
+    "spin:\n  ld.volatile.global.u32 %r4, [%rd1];\n  setp.ne.u32 %p1, %r4, %r3;\n  @%p1 bra spin;\n"
+    "  .loc 1 71 0\n"
+    "  add.s32 %r5, %r4, 1;\n  st.volatile.global.u32 [%rd1], %r5;\n  ret;\n}\n"
     ".file 1 \"src/app.cu\"\n";
+
+/* Clusters need a target of their own. */
+static const char cluster_ptx[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry pair(.param .u64 out) .reqnctapercluster 2\n{\n"
+    "  .reg .b32 %r<8>; .reg .b64 %rd<4>; .shared .align 4 .u32 mine;\n"
+    "  ld.param.u64 %rd1, [out];\n"
+    "  mov.u32 %r1, %cluster_ctarank;\n"
+    "  add.s32 %r2, %r1, 40;\n"
+    "  st.shared.u32 [mine], %r2;\n"                                                                            /* insn 3 */
+    "  barrier.cluster.arrive;\n"
+    "  barrier.cluster.wait;\n"
+    "  mov.u32 %r3, %ctaid.x;\n"                                                                                /* insn 6 */
+    "  mul.wide.u32 %rd2, %r3, 4;\n  add.s64 %rd3, %rd1, %rd2;\n  st.global.u32 [%rd3], %r2;\n  ret;\n}\n";
 
 /* ---- the program's side ---- */
 
@@ -178,6 +201,29 @@ static __attribute__((unused)) void *program_forever(void *unused)
     program_begin();
     uint64_t flag = program_alloc(4);
     (void)program_launch("forever", 1, 32, (void *[]){&flag});
+    return NULL;
+}
+
+static __attribute__((unused)) void *program_relay(void *unused)
+{
+    (void)unused;
+    program_begin();
+    uint64_t flag = program_alloc(4);
+    ck_assert_int_eq(program_launch("relay", 150, 1, (void *[]){&flag}), ST_OK);
+    ck_assert_uint_eq(*(uint32_t *)(uintptr_t)flag, 150);
+    return NULL;
+}
+
+static __attribute__((unused)) void *program_pair(void *unused)
+{
+    struct error err = {0};
+    (void)unused;
+    program_begin();
+    ck_assert_msg(rt_module_load(&module, context, cluster_ptx, 0, "pair.ptx", &err) == ST_OK, "%s", err.text);
+    uint64_t out = program_alloc(16);
+    ck_assert_int_eq(program_launch("pair", 4, 1, (void *[]){&out}), ST_OK);
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_uint_eq(((uint32_t *)(uintptr_t)out)[i], 40 + i % 2);
     return NULL;
 }
 

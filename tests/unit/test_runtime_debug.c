@@ -254,6 +254,48 @@ START_TEST(a_deadlock_stops)
 }
 END_TEST
 
+START_TEST(blocks_that_wait_for_each_other_all_run)
+{
+    client_start(program_relay);
+    ask("break at=app.cu:71");
+    go("continue");                            /* the last block has the first turn */
+    is(client.stop, "block", "149,0,0");
+    go("continue");
+    is(client.stop, "block", "148,0,0");
+    go("next");
+    ask("delete");
+    ask("break at=app.cu:71 block=3");
+    go("continue");
+    is(client.stop, "block", "3,0,0");
+    evals("%r4", "146");
+    ask("focus block=1");
+    evals("%r3", "148");
+    client_finish();
+}
+END_TEST
+
+START_TEST(blocks_of_a_cluster_are_told_apart)
+{
+    client_start(program_pair);
+    ask("break at=*pair+6");
+    go("continue");
+    is(client.stop, "block", "1,0,0");         /* it came last to the cluster's barrier */
+    evals("mine", "41");
+    const char *t = ask("info blocks");
+    has(t, "block=1,0,0 state=");
+    has(t, "block=3,0,0 state=");
+    ask("focus block=0");
+    evals("mine", "40");
+    evals("%r2", "40");
+    go("continue");
+    is(client.stop, "block", "0,0,0");
+    go("reverse-stepi 2");
+    is(client.stop, "block", "0,0,0");
+    is(client.stop, "insn", "4");
+    client_finish();
+}
+END_TEST
+
 START_TEST(a_running_kernel_is_interrupted)
 {
     client_start(program_forever);
@@ -367,6 +409,8 @@ int main(void)
     tcase_add_test(t, divergence_and_barriers_stop);
     tcase_add_test(t, errors_stop_where_they_happen);
     tcase_add_test(t, a_deadlock_stops);
+    tcase_add_test(t, blocks_that_wait_for_each_other_all_run);
+    tcase_add_test(t, blocks_of_a_cluster_are_told_apart);
     tcase_add_test(t, a_running_kernel_is_interrupted);
     tcase_add_test(t, a_kernel_is_killed);
     tcase_add_test(t, a_lost_interface_lets_the_program_go_on);

@@ -150,7 +150,7 @@ START_TEST(tables_tell)
     has(ask("info devices"), "device=0");
     has(ask("info allocations"), "what=\"cudaMalloc #");
     has(ask("info variables"), "name=counter symbol=counter space=global bytes=4");
-    has(ask("info modules"), "name=app.ptx kernels=5");
+    has(ask("info modules"), "name=app.ptx kernels=6");
     has(ask("info streams"), "head=launch");
     has(ask("info line app.cu:13"), "file=src/app.cu line=13 function=_Z4workPij first=9 last=13");
     is(ask("info line"), "line", "14");
