@@ -128,6 +128,8 @@ static void session_end(struct session *s)
     for (char **a = s->argv; a && *a; a++)
         free(*a);
     free(s->argv);
+    free(s->redirect[0]);
+    free(s->redirect[1]);
     sources_free(&s->sources);
     wire_line_free(&s->place);
     target_close(&s->target);

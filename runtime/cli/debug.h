@@ -33,6 +33,7 @@ struct session {
     struct target target;
     char path[PATH_MAX];
     char **argv;                               /* of the program, ours; ends with NULL */
+    char *redirect[2];                         /* files for its standard input and output; NULL: ours */
     struct process process;
     struct hello_page *hello;
     enum session_state state;

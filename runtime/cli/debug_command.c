@@ -246,6 +246,9 @@ void command_show(struct session *s, const char *word, char *args)
     if (word_is(args, "args", 1)) {
         for (char **a = s->argv + 1; *a; a++)
             tell("%s%s", *a, a[1] ? " " : "");
+        for (int i = 0; i < 2; i++)
+            if (s->redirect[i])
+                tell(" %c%s", "<>"[i], s->redirect[i]);
         tell("\n");
     } else if (word_is(args, "directories", 1)) {
         for (size_t i = 0; i < s->sources.folders.n; i++)

@@ -2,6 +2,7 @@
 #include "runtime/cli/debug.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -237,14 +238,32 @@ void program_end(struct session *s)
     forget_program(s);
 }
 
+/* `<FILE`, `> FILE`: what becomes the program's standard input or output, as in a shell. False: the word is none of these. */
+static bool take_redirection(struct session *s, const char *word, char **rest)
+{
+    int which = *word == '<' ? 0 : *word == '>' ? 1 : -1;
+    if (which < 0)
+        return false;
+    const char *file = word[1] ? word + 1 : word_next(rest);
+    free(s->redirect[which]);
+    s->redirect[which] = file ? strdup(file) : NULL;
+    return true;
+}
+
 bool arguments_set(struct session *s, char *text)
 {
     VEC(char *) words = {0};
     char *program = s->argv[0], *word;
     bool ok = vec_push(&words, program);
+    for (int i = 0; i < 2; i++) {
+        free(s->redirect[i]);
+        s->redirect[i] = NULL;
+    }
     while ((word = word_next(&text))) {
         size_t n = strlen(word);
         bool quoted = n > 1 && (*word == '"' || *word == '\'') && word[n - 1] == *word;
+        if (take_redirection(s, word, &text))
+            continue;
         char *copy = quoted ? strndup(word + 1, n - 2) : strdup(word);
         ok = copy && vec_push(&words, copy) && ok;
     }
@@ -258,9 +277,26 @@ bool arguments_set(struct session *s, char *text)
     return ok;
 }
 
+/* The program's standard files. False: complained. */
+static bool open_files(struct session *s, int fds[3])
+{
+    static const int flags[] = {O_RDONLY | O_CLOEXEC, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC};
+    for (int i = 0; i < 3; i++) {
+        const char *file = i < 2 ? s->redirect[i] : NULL;
+        fds[i] = file ? open(file, flags[i], 0666) : i;
+        if (fds[i] < 0) {
+            complain(s, "%s: %s", file, strerror(errno));
+            if (i == 1 && fds[0] > 2)
+                close(fds[0]);
+            return false;
+        }
+    }
+    return true;
+}
+
 void command_run(struct session *s, const char *word, char *args)
 {
-    int e;
+    int e, fds[3];
     (void)word;
     if (*args && !arguments_set(s, args)) {
         complain(s, "no memory");
@@ -271,8 +307,15 @@ void command_run(struct session *s, const char *word, char *args)
         program_end(s);
     }
     fflush(NULL);
-    if (!process_start(&s->process, s->path, s->argv, (int[]){STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}, &e)) {
-        complain(s, "the program could not be started: %s", strerror(e ? e : errno));
+    if (!open_files(s, fds))
+        return;
+    bool started = process_start(&s->process, s->path, s->argv, fds, &e);
+    int why = e ? e : errno;
+    for (int i = 0; i < 3; i++)
+        if (fds[i] > 2)
+            close(fds[i]);
+    if (!started) {
+        complain(s, "the program could not be started: %s", strerror(why));
         return;
     }
     s->state = RUNNING;

@@ -101,6 +101,24 @@ static void print_timing_option(size_t i)
     printf(o.name ? "\n" : "  note        %s\n", o.note ? o.note : "accepted; nothing here depends on it");
 }
 
+/* What a line is too short for. */
+static const struct { const char *verb, *text; } more[] = {
+    {"debug", "  -x FILE       take commands from a file, which ends at the first that fails\n"
+              "  -ex COMMAND   one command; several, and -x, are done in their order\n"
+              "  -batch        no commands from standard input; the exit status is the program's, or 1 when a command failed\n"
+              "  --sim         on the simulated GPU, where there are cycles\n\n"
+              "The program keeps its standard input and output; the debugger talks on standard error. `help` in it lists the commands.\n"},
+    {"dap", "Members of the launch request: program, args, cwd, env, stopOnEntry, sim, options (of heddle, such as --gpu=a100), sourceFolders.\n"},
+};
+
+static void print_verb(const struct verb *v)
+{
+    printf("%sheddle %s%s %s\n\n%s\n", bold(stdout), v->name, plain(stdout), v->syntax, v->summary);
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        if (strcmp(more[i].verb, v->name) == 0)
+            printf("\n%s", more[i].text);
+}
+
 static int help_stats(const char *name)
 {
     for (size_t i = 0; !name && i < timing_stat_count(); i++) {
@@ -148,7 +166,7 @@ int verb_help(struct cli *c, int argc, char **argv)
     unsigned near = 1 + (unsigned)strlen(topic) / 3;
     for (const struct verb *v = cli_verbs; v->name; v++) {
         if (strcmp(v->name, topic) == 0) {
-            printf("%sheddle %s%s %s\n\n%s\n", bold(stdout), v->name, plain(stdout), v->syntax, v->summary);
+            print_verb(v);
             return 0;
         }
         unsigned d = text_distance(v->name, topic);

@@ -129,6 +129,20 @@ def interrupt_kernel(t):
     t.line("quit")
 
 
+def completion(t):
+    """Names of the program: kernels and variables, from the library."""
+    t.wait(P)
+    t.line("start")
+    t.wait("Temporary breakpoint 1, entry: fill.*" + P)
+    t.keys("print coun\t\r")
+    t.wait(r"\$1 = 0.*" + P)
+    t.keys("print %ctaid.\t\t")
+    t.wait("%ctaid.x.*%ctaid.y")
+    t.keys("\x03")
+    t.wait(P)
+    t.line("quit")
+
+
 def program_input(t):
     """The program reads the terminal itself."""
     t.wait(P)
@@ -167,6 +181,7 @@ def interrupt_host(t):
 TESTS = {"interrupt-host": (interrupt_host, ["/bin/sleep", "100"]),
          "editing": (editing, []), "empty-lines": (empty_lines, []), "interrupt-prompt": (interrupt_prompt, []),
          "interrupt-kernel": (interrupt_kernel, ["tests/debug/kernels.ptx", "64", "_Z4spinPii,1,32"]),
+         "completion": (completion, ["tests/debug/kernels.ptx", "64", "_Z4fillPii,2,32"]),
          "program-input": (program_input, ["-i", "tests/debug/kernels.ptx", "64", "_Z4fillPii,2,32"])}
 
 
