@@ -71,7 +71,7 @@ struct rt_pool *rt_pool_current(int device) { return device_at(device) ? device_
 enum status rt_pool_set_current(int device, struct rt_pool *p)
 {
     struct device *d = device_at(device);
-    if (!d || p->device != device)
+    if (!d || p->device != device || p->imported || p->destroyed)
         return ST_INVALID_VALUE;
     d->current_pool = p;
     return ST_OK;
@@ -176,8 +176,8 @@ enum status rt_alloc_async(struct rt_stream *s, struct rt_pool *p, uint64_t byte
         return st;
     if (!p)
         p = d->current_pool;
-    if (p->imported)
-        return ST_INVALID_VALUE;               /* memory in it is its owner's to give */
+    if (p->imported || p->destroyed)
+        return ST_INVALID_VALUE;               /* memory in an imported one is its owner's to give; a destroyed one waits for its last allocation */
     struct rt_node_params node = {.type = RT_NODE_ALLOC, .context = s->context};
     node.u.alloc.bytes = bytes, node.u.alloc.device = p->device;
     if (capture_any() && capture_take(s, &node, err, &st)) {
