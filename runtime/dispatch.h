@@ -64,6 +64,7 @@ void sim_go_on(void);
 uint64_t sim_cycle(const struct device *d);
 bool sim_state(const struct grid_run *r, struct grid_state *out);      /* next, done, instructions, n_residents; false: blocks of a checkpoint wait for their SM */
 struct emu_cta *sim_resident(const struct grid_run *r, uint64_t i);
+void sim_progress(const struct grid_run *r);           /* a line on a terminal, from time to time */
 
 static inline bool grid_halted(const struct grid_run *r) { return atomic_load_explicit(&r->halt, memory_order_relaxed); }
 void dispatch_turn(struct grid_run *r);        /* all workers: to the end, a halt, or until everything resident waits */

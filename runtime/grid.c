@@ -216,6 +216,8 @@ static enum slice sim_turn(struct grid_run *r, uint64_t from)
         sim_halt(r);
     enum slice end = sim_slice(r->context->device, &r->sim, watched);
     r->spent_ns += now_ns() - from;
+    if (end == SLICE_AGAIN)
+        sim_progress(r);
     if (end == SLICE_FAULT) {
         r->fault = r->sim.fault;
         log_error("%s", r->fault.report);

@@ -429,6 +429,8 @@ void report_close(struct device *d);                    /* the end of the run */
 void summary_kernel(const struct emu_counters *c, uint64_t ns);     /* simulation thread */
 void summary_cycles(uint64_t cycles);                   /* of a kernel on the simulated GPU */
 void summary_progress(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns);
+bool summary_progress_due(uint64_t started_ns, uint64_t every_ns);     /* is there a terminal, and time for the next line? */
+void summary_sim_progress(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns, uint64_t cycle, uint64_t warp_insns);
 void summary_print(void);
 
 #endif

@@ -170,6 +170,14 @@ size_t sim_residents(const struct device *d, uint64_t grid_id, struct emu_cta **
 
 char *sim_describe(const struct device *d, uint32_t sm) { return d->gpu ? timing_debug_sm(d->gpu, sm) : NULL; }
 
+void sim_progress(const struct grid_run *r)
+{
+    const struct device *d = r->context->device;
+    struct timing_progress p;
+    if (summary_progress_due(r->started_ns, timing_gpu_config(d->gpu)->sample.progress_seconds * 1000000000u) && timing_kernel_progress(d->gpu, &r->sim, &p))
+        summary_sim_progress(r->sim.name, p.ended, r->n_ctas * r->cluster_ctas, r->started_ns, timing_gpu_cycle(d->gpu), p.warp_insns);
+}
+
 /* ---- for checkpoints ---- */
 
 enum status sim_hold(struct error *err)

@@ -44,18 +44,38 @@ void summary_cycles(uint64_t cycles)
     pthread_mutex_unlock(&lock);
 }
 
-void summary_progress(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns)
+bool summary_progress_due(uint64_t started_ns, uint64_t every_ns)
 {
     if (!terminal())
-        return;
+        return false;
     uint64_t now = now_ns();
-    if (now - started_ns < PROGRESS_AFTER_NS || now - shown_ns < PROGRESS_EVERY_NS)
-        return;
-    shown_ns = now;
-    char line[128];
-    snprintf(line, sizeof line, "\r\033[Kheddle: %.48s  %3d%%  %" PRIu64 " of %" PRIu64 " blocks  %" PRIu64 " s", kernel, (int)(done * 100 / total), done, total,
-             (now - started_ns) / 1000000000u);
+    return now - started_ns >= PROGRESS_AFTER_NS && now - shown_ns >= every_ns;
+}
+
+/* more: what else there is to say. */
+static void progress_line(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns, const char *more)
+{
+    char line[192];
+    shown_ns = now_ns();
+    snprintf(line, sizeof line, "\r\033[Kheddle: %.48s  %3d%%  %" PRIu64 " of %" PRIu64 " blocks%s  %" PRIu64 " s", kernel, (int)(done * 100 / total), done, total, more,
+             (shown_ns - started_ns) / 1000000000u);
     log_text(line);
+}
+
+void summary_progress(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns)
+{
+    if (summary_progress_due(started_ns, PROGRESS_EVERY_NS))
+        progress_line(kernel, done, total, started_ns, "");
+}
+
+void summary_sim_progress(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns, uint64_t cycle, uint64_t warp_insns)
+{
+    char more[96];
+    double seconds = (double)(now_ns() - started_ns) * 1e-9;
+    int n = snprintf(more, sizeof more, "  cycle %" PRIu64 "  %.2f M warp instr/s", cycle, (double)warp_insns / seconds * 1e-6);
+    if (done)
+        snprintf(more + n, sizeof more - (size_t)n, "  %.0f s to go after", seconds * (double)(total - done) / (double)done);
+    progress_line(kernel, done, total, started_ns, more);
 }
 
 void rt_totals(struct rt_totals *out)

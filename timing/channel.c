@@ -255,7 +255,7 @@ static void sector_done(struct channel *c, struct slice *l, uint32_t packet)
         return;
     const struct request *r = &p->r;
     perform(c, r);
-    uint64_t ready = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now + 1), slot = ready;
+    uint64_t ready = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now + 1 + (r->kind == REQUEST_ATOMIC ? core_to_l2(c, c->gpu->config.mem.atomic_latency) : 0)), slot = ready;
     slot = slot > l->out_from ? slot : l->out_from;
     uint8_t data = r->kind == REQUEST_READ || r->kind == REQUEST_STRONG_READ ? r->sectors : r->kind == REQUEST_ATOMIC;
     l->out_from = slot + (data ? data : 1);

@@ -9,7 +9,7 @@ struct outcome { struct timing_stats s; uint64_t cycles, thread_insns; };
 static char text[1 << 16];
 static const char *settings[64][2];
 static unsigned n_settings;
-static const char *part = "v100";
+static const char *part = "v100", *config_file;        /* a gpgpusim.config in the place of the part; NULL: none */
 static uint32_t cluster;                       /* CTAs of one */
 static bool one_for_one;                       /* PTX instructions are machine instructions: no averages of the lowering */
 
@@ -24,7 +24,7 @@ static struct timing_config *config(void)
     static struct timing_config c;
     struct timing_settings *s = timing_settings_new();
     struct error err;
-    ck_assert(s && timing_settings_part(s, part));
+    ck_assert(s && (config_file ? timing_settings_file(s, config_file) : timing_settings_part(s, part)));
     ck_assert(timing_settings_set(s, "launch.kernel_latency", "0", "test"));
     for (unsigned i = 0; i < n_settings; i++)
         ck_assert_msg(timing_settings_set(s, settings[i][0], settings[i][1], "test"), "%s", settings[i][0]);
@@ -81,6 +81,7 @@ static void sim_setup(void)
 {
     n_settings = 0;
     part = "v100";
+    config_file = NULL;
     cluster = 1;
     one_for_one = false;
     run_setup();

@@ -45,6 +45,26 @@ START_TEST(latencies_add_up)
 }
 END_TEST
 
+/* Atomics whose address waits for the one before. */
+START_TEST(atomics_take_longer_by_their_latency)
+{
+    uint64_t each[2];
+    for (int k = 0; k < 2; k++) {
+        uint64_t took[2];
+        set("mem.atomic_latency", k ? "90" : "40");
+        for (int i = 0; i < 2; i++) {
+            head();
+            PUT("mov.u64 %%rd4, %%rd1;\n");
+            for (int n = 0; n < (i ? 60 : 10); n++) PUT("atom.global.add.u64 %%rd5, [%%rd4], 0; add.s64 %%rd4, %%rd4, %%rd5;\n");
+            tail();
+            took[i] = simulate(1, 1, 0, 1).cycles;
+        }
+        each[k] = took[1] - took[0];
+    }
+    ck_assert_double_eq_tol((double)(each[1] - each[0]) / 50, 50, 1.5);
+}
+END_TEST
+
 /* ---- bandwidth ------------------------------------------------------------------------------------------------------------------------ */
 
 /* Every thread loads 16 bytes of its own: a megabyte in all. */
@@ -187,6 +207,7 @@ int main(void)
     tcase_add_checked_fixture(c, sim_setup, run_teardown);
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, latencies_add_up, 0, sizeof latencies / sizeof *latencies);
+    tcase_add_test(c, atomics_take_longer_by_their_latency);
     tcase_add_test(c, streams_are_bound_by_the_channels);
     tcase_add_test(c, misses_in_flight_are_as_many_as_there_are_entries);
     tcase_add_loop_test(c, write_allocation_reads_what_its_policy_says, 0, 4);

@@ -97,6 +97,24 @@ START_TEST(matrix_products_take_as_long_as_their_size_says)
 }
 END_TEST
 
+/* ---- an old configuration ------------------------------------------------------------------------------------------------------------------ */
+
+/* tests/unit/small.config: its PTX latencies are the model's, and clocks of the interconnect and memory of their own. */
+START_TEST(an_old_configuration_is_the_machine_that_it_says)
+{
+    config_file = "tests/unit/small.config";
+    one_for_one = true;
+    set("rf.steps", "8");
+    ck_assert_uint_eq(unit_cycles(0, 120, 1, 32) - unit_cycles(0, 20, 1, 32), 100 * 5);          /* integer add */
+    ck_assert_uint_eq(unit_cycles(2, 120, 1, 32) - unit_cycles(2, 20, 1, 32), 100 * 7);          /* single-precision multiply-add */
+    ck_assert_uint_eq(unit_cycles(5, 120, 1, 32) - unit_cycles(5, 20, 1, 32), 100 * 22);         /* special functions */
+    unit_code(0, 30, 2);
+    struct outcome one = simulate(40, 128, 0, 1), two = simulate(40, 128, 0, 2);
+    ck_assert_uint_eq(one.cycles, two.cycles);
+    ck_assert_uint_eq(one.s.sm.ctas, 40);
+}
+END_TEST
+
 /* ---- schedulers ------------------------------------------------------------------------------------------------------------------------- */
 
 enum { CHAIN = 200, ROOM = 4 };
@@ -317,6 +335,7 @@ int main(void)
     tcase_add_loop_test(c, a_chain_costs_its_latency_each, 0, sizeof units / sizeof *units);
     tcase_add_loop_test(c, streams_reach_the_throughput, 0, sizeof units / sizeof *units);
     tcase_add_test(c, matrix_products_take_as_long_as_their_size_says);
+    tcase_add_test(c, an_old_configuration_is_the_machine_that_it_says);
     tcase_add_loop_test(c, round_robin_lets_all_go_on_alike, 0, 2);
     tcase_add_test(c, greedy_finishes_one_after_the_other);
     tcase_add_test(c, oldest_first_holds_nothing_up_and_greedy_does);
