@@ -335,7 +335,8 @@ static void turn_back(uint64_t now)
 
 static struct out arrived(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
 {
-    struct breakpoint *b = replay.hit ? break_find(replay.hit) : NULL;
+    bool stopped = atomic_load(&dbg.interrupt);
+    struct breakpoint *b = replay.hit && !stopped ? break_find(replay.hit) : NULL;
     bool end = replay.target <= 1;
     struct emu_spot s;
     replay.active = false;
@@ -350,12 +351,12 @@ static struct out arrived(struct debug_run *r, struct emu_cta *cta, uint32_t war
     dbg.focus = f;
     watch_refresh();
     struct out o = server_event_new("stopped");
-    out_str(&o, "reason", !b ? "reverse" : b->watch ? "watchpoint" : "breakpoint");
+    out_str(&o, "reason", stopped ? "interrupt" : !b ? "reverse" : b->watch ? "watchpoint" : "breakpoint");
     if (b) {
         break_say_hit(&o, b, NULL);
         out_u64(&o, "reverse", 1);
     }
-    if (!b && end)
+    if (!b && end && !stopped)
         out_u64(&o, "end", 1);
     focus_say(&o, &dbg.focus);
     return o;
@@ -366,8 +367,8 @@ static bool at_target(struct debug_run *r, struct emu_cta *cta, uint32_t warp, u
 {
     if (replay.pass == 1)
         consider(r, cta, warp, t);
-    if (replay.pass == 1 || t != replay.target)
-        return false;
+    if (!atomic_load(&dbg.interrupt) && (replay.pass == 1 || t != replay.target))
+        return false;                          /* an interrupt ends the journey where it is */
     *event = arrived(r, cta, warp);
     return true;
 }

@@ -21,6 +21,34 @@ static struct out stop_event(const char *reason)
     return o;
 }
 
+/* What a call that was finished has returned: it lies in the variable that the call names, and the next load tells its type. */
+static void say_returned(struct out *o, const struct focus *f)
+{
+    struct emu_frame frame;
+    struct value v;
+    struct textbuf text = {0};
+    if (!focus_frame(f, &frame) || !frame.insn)
+        return;
+    const struct ptx_module *m = f->run->module->code->ptx;
+    const struct ptx_function *fn = &m->functions[frame.function];
+    const struct ptx_insn *call = &fn->insns[frame.insn - 1];
+    if (call->op != PTX_OP_CALL || call->operands[0].kind != PTX_OPERAND_LIST || !call->operands[0].count)
+        return;
+    int32_t sym = fn->vec_pool[call->operands[0].first].sym;
+    const struct ptx_var *var = ptx_symbol_var(m, fn, sym);
+    if (!var || var->space != PTX_SPACE_PARAM || var_value(&v, f, &frame, var, sym, NULL) != ST_OK)
+        return;
+    const struct ptx_insn *load = frame.insn < fn->n_insns ? &fn->insns[frame.insn] : NULL;
+    if (load && load->op == PTX_OP_LD && load->operands[0].kind == PTX_OPERAND_REG && load->operands[1].sym == sym) {
+        struct type t = reg_type(fn, (uint32_t)load->operands[0].index);
+        v.type = type_bytes(&t) == type_bytes(&v.type) ? t : v.type;
+    }
+    value_print(&text, &v, 0, f);
+    if (text.at)
+        out_str(o, "returned", text.at);
+    textbuf_free(&text);
+}
+
 static struct out step_event(const struct plan *p, struct emu_cta *cta)
 {
     struct emu_spot s;
@@ -34,6 +62,8 @@ static struct out step_event(const struct plan *p, struct emu_cta *cta)
     }
     dbg.focus = f;
     struct out o = stop_event(alive ? "step" : "warp-done");
+    if (p->kind == PLAN_FINISH)
+        say_returned(&o, &dbg.focus);
     focus_say(&o, &dbg.focus);
     return o;
 }

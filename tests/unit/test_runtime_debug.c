@@ -108,6 +108,7 @@ START_TEST(calls_are_passed_and_finished)
     go("finish");
     is(client.stop, "function", "_Z4workPij");
     is(client.stop, "insn", "8");
+    is(client.stop, "returned", "129");
     go("nexti");
     is(client.stop, "insn", "9");
     evals("%r6", "129");
