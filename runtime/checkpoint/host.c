@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/base/hello.h"
 
@@ -295,6 +296,16 @@ static enum status wait_for_end_of_replay(void)
     return host.diverged ? ST_UNKNOWN : ST_OK;
 }
 
+/* A thread whose first call comes while the host stands still. */
+static enum status wait_for_checkpoint(void)
+{
+    pthread_mutex_lock(&host.lock);
+    while (stopping())
+        pthread_cond_wait(&host.changed, &host.lock);
+    pthread_mutex_unlock(&host.lock);
+    return ST_OK;
+}
+
 enum status host_enter(struct host_site *site, const uint64_t *words, unsigned n)
 {
     if (me.depth++)
@@ -303,7 +314,7 @@ enum status host_enter(struct host_site *site, const uint64_t *words, unsigned n
     if (r == OURS)
         return ST_OK;
     if (r == ANOTHER)
-        return host_replayed() ? wait_for_end_of_replay() : ST_OK;
+        return host_replayed() ? wait_for_end_of_replay() : wait_for_checkpoint();
     /* Nobody takes this thread for standing until it says so: the order of these two does not matter. */
     __atomic_store_n(&host.place, INSIDE, __ATOMIC_RELAXED);
     if (__builtin_expect(__atomic_load_n(&host.stopping, __ATOMIC_RELAXED), 0))
@@ -381,16 +392,25 @@ enum status host_replay(const char *path, struct error *err)
     return st;
 }
 
+bool host_is_ours(void)
+{
+    static int is = -1;                        /* asked under rt_start's lock */
+    if (is >= 0)
+        return is;
+    is = hello_claim();
+    if (!is)
+        log_warn("process %d takes no part in checkpoints: another one of this run, which called CUDA before, does", (int)getpid());
+    return is;
+}
+
 enum status host_start(struct error *err)
 {
     const struct rt_knobs *k = rt_knobs();
     bool armed = checkpoint_armed && checkpoint_armed();
     if (!*k->resume && !armed)
         return ST_OK;
-    if (!hello_claim()) {
-        log_warn("process %d is not recorded or resumed: another one of this run, which called CUDA before, is", the.pid);
+    if (!host_is_ours())
         return ST_OK;
-    }
     enum status st = *k->resume ? host_replay(k->resume, err) : host_record(err);
     if (st != ST_OK && *k->resume)
         hello_failed();

@@ -35,6 +35,8 @@ static inline bool host_replayed(void) { return __builtin_expect(host_mode() == 
 enum status host_start(struct error *err) MUST_CHECK;
 enum status host_record(struct error *err) MUST_CHECK;             /* the two that it chooses from */
 enum status host_replay(const char *path, struct error *err) MUST_CHECK;
+/* Of the processes of a run, checkpoints are about the first that calls CUDA: is it this one? The others say once that they are not. */
+bool host_is_ours(void);
 void host_end(void);                           /* of the process: a replay that has not reached its checkpoint is a failure */
 
 /* ---- calls (interpose) ---- */

@@ -11,6 +11,7 @@
 #include "runtime/base/hello.h"
 #include "runtime/base/symbol.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/plan.h"
 #include "runtime/checkpoint/request.h"
 #include "runtime/dispatch.h"
@@ -118,6 +119,8 @@ enum status checkpoint_start(struct error *err)
     enum status st = checkpoint_plan_parse(&plan, k->checkpoint, k->checkpoint_every, err);
     if (st != ST_OK)
         return st;
+    if (checkpoint_armed() && !host_is_ours())
+        plan = (struct checkpoint_plan){0};
     if (plan.unit == EVERY_SECONDS)
         state.due_ns = now_ns() + plan.every * 1000000000u;
     if (plan.unit == EVERY_INSNS)
