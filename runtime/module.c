@@ -6,6 +6,7 @@
 
 #include "ptx/fatbin.h"
 #include "runtime/debug/debug.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/internal.h"
 #include "runtime/lowering.h"
 
@@ -324,7 +325,7 @@ enum status module_make_again(struct rt_module **out, struct rt_context *c, stru
         return st;
     }
     emu_image_late(m->image);                  /* also where nothing is late: a checkpoint may go on on a simulated GPU, where registers must have the same rows */
-    if (debug_on())
+    if (checkpoint_whole_rows(debug_on()))
         emu_image_tune(m->image, true, true);
     m->next = c->modules;
     if (c->modules)

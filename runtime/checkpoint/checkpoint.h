@@ -20,6 +20,11 @@ bool checkpoint_armed(void);                   /* the settings ask for checkpoin
 void checkpoint_grid_begins(struct grid_run *r);       /* sets where it halts, if it does */
 void checkpoint_grid_halts(struct grid_run *r);        /* it has: takes the checkpoint, sets where it halts next */
 
+/* Kernels are decoded as they were for the checkpoint that this process goes on from: for a debugger, with a row for each register, or not. Otherwise: `wanted`. */
+bool checkpoint_whole_rows(bool wanted);
+struct hck_reader;
+enum status checkpoint_decode_as(struct hck_reader *r, struct error *err) MUST_CHECK;
+
 /* Whether something outside the program wants one now: a look at a word or two. Any thread. */
 extern atomic_int checkpoint_watch;            /* there is something to look at: time, or a page for requests */
 bool checkpoint_is_wanted(void);

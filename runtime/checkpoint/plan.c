@@ -10,6 +10,7 @@
 
 #include "runtime/base/hello.h"
 #include "runtime/base/symbol.h"
+#include "runtime/checkpoint/about.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/plan.h"
@@ -113,9 +114,27 @@ enum status checkpoint_plan_parse(struct checkpoint_plan *p, const char *where, 
 
 bool checkpoint_armed(void) { return *rt_knobs()->checkpoint || *rt_knobs()->checkpoint_every; }
 
+static enum { AS_WANTED, SHARED_ROWS, WHOLE_ROWS } rows;
+
+bool checkpoint_whole_rows(bool wanted) { return rows == AS_WANTED ? wanted : rows == WHOLE_ROWS; }
+
+enum status checkpoint_decode_as(struct hck_reader *r, struct error *err)
+{
+    static struct checkpoint_about about;      /* large */
+    enum status st = checkpoint_about(&about, r, err);
+    if (st == ST_OK)
+        rows = *about_fact(&about, "registers") ? WHOLE_ROWS : SHARED_ROWS;
+    return st;
+}
+
 enum status checkpoint_start(struct error *err)
 {
     const struct rt_knobs *k = rt_knobs();
+    struct hck_reader *r;
+    if (*k->resume && hck_open(&r, k->resume, NULL) == ST_OK) {     /* what is wrong with the file the replay says */
+        (void)!checkpoint_decode_as(r, NULL);
+        hck_close(r);
+    }
     enum status st = checkpoint_plan_parse(&plan, k->checkpoint, k->checkpoint_every, err);
     if (st != ST_OK)
         return st;

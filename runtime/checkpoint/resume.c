@@ -277,7 +277,9 @@ static enum status resume(struct hck_reader *r, const struct checkpoint_resume *
     struct loaded in = {0};
     if (hck_head(r)->layout != hck_layout())
         return error_set(err, ST_NOT_SUPPORTED, "%s was written by %s, whose memory is laid out in another way", q->path, hck_head(r)->build);
-    enum status st = rt_start(err);
+    enum status st = checkpoint_decode_as(r, err);
+    if (st == ST_OK)
+        st = rt_start(err);
     if (st == ST_OK)
         st = make_contexts(r, err);
     if (st == ST_OK)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/debug/watch.h"
 
 enum { QUIET_BYTES = 8 << 20, MOST_BYTES = 1 << 30 };          /* of memory that is copied at a launch: always; when somebody may want to stop in it */
@@ -486,6 +487,11 @@ bool serve_reverse_continue(const struct request *q, struct out *o, struct error
 
 bool serve_checkpoint(const struct request *q, struct out *o, struct error *err)
 {
-    (void)q, (void)o;
-    return refuse(err, "checkpoints are not written from the debugger yet");
+    const char *file = request_word(q, 0);
+    (void)o;
+    if (!file)
+        return refuse(err, "checkpoint FILE");
+    if (sim_on())
+        return refuse(err, "on the simulated GPU checkpoints are not written from the debugger: heddle sim --checkpoint=kernel:N,cycle:C does");
+    return checkpoint_save(file, "in the debugger", err) == ST_OK;
 }
