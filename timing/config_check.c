@@ -66,6 +66,8 @@ static void check_caches(struct timing_settings *s, struct timing_config *c)
     check_cache(s, &c->l1c, TIMING_KNOB_l1c_present, true);
     check_cache(s, &c->l1t, TIMING_KNOB_l1t_present, true);
     check_cache(s, &c->l2, TIMING_KNOB_l2_present, false);
+    rule(s, c->l1d.write_allocate == TIMING_NO_WRITE_ALLOCATE || c->l1d.write_allocate == TIMING_LAZY_FETCH, false, TIMING_KNOB_l1d_write_allocate, TIMING_KNOB_l1d_write_allocate,
+         "L1 has no or lazy-fetch here: what is written is never fetched for that");
     RULE(l1i_present, c->l1i.present, "an SM needs an instruction cache; fetch.perfect = on makes it always hit");
     RULE(l1c_present, c->l1c.present, "an SM needs a constant cache");
     RULE(l1t_present, c->l1t.present, "an SM needs a texture cache");

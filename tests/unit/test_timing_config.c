@@ -385,6 +385,15 @@ START_TEST(tested_directories)
 }
 END_TEST
 
+START_TEST(what_l1_does_not_do_is_said)
+{
+    ck_assert(own("inherit = v100\nl1d = \"S:4:128:64,L:T:m:F:L,A:512:8,16:0,32\"\n"));
+    ck_assert_int_eq(check(), ST_OK);
+    ck_assert(noted("l1d.write_allocate") && noted("never fetched"));
+    ck_assert_uint_eq(timing_settings_notes(s), 1);
+}
+END_TEST
+
 /* Every option of GPGPU-Sim and Accel-Sim is known, where their list is at hand: modelled, or accepted. -config is the reader's own business. */
 START_TEST(every_option_of_the_list_is_known)
 {
@@ -528,6 +537,7 @@ int main(void)
     tcase_add_loop_test(t, bad_own_values, 0, sizeof bad_own / sizeof *bad_own);
     tcase_add_loop_test(t, tested_directories, 0, 9);
     tcase_add_test(t, every_option_of_the_list_is_known);
+    tcase_add_test(t, what_l1_does_not_do_is_said);
     tcase_add_loop_test(t, parts, 0, 7);
     suite_add_tcase(suite, t);
     SRunner *r = srunner_create(suite);
