@@ -66,18 +66,63 @@ static bool take_format(struct session *s, char **args, char format[16])
     return true;
 }
 
-static void remember(struct session *s, const struct wire_line *l)
+static void remember(struct session *s, const char *value)
 {
-    const char *value = wire_text(l, "value");
     bool number = isdigit((unsigned char)*value) || *value == '-';
     char *copy = strndup(value, number ? strcspn(value, " ") : strlen(value));     /* 65 'A' is 65 */
     if (copy && !vec_push(&s->values, copy))
         free(copy);
 }
 
-void command_print(struct session *s, const char *word, char *args)
+/* gdb's `EXPR@COUNT`: cuts the count off. 0: it has none (`@shared` and its like have no number). */
+static uint64_t take_count(char *expression)
+{
+    char *at = strrchr(expression, '@');
+    uint64_t n;
+    if (!at || at == expression || !word_number(at + 1, &n) || !n)
+        return 0;
+    *at = 0;
+    return n;
+}
+
+/* As many things as lie behind each other where the expression is. False: complained. */
+static bool array_text(struct session *s, const char *expression, uint64_t count, const char *format, struct textbuf *out)
+{
+    enum { MOST_ELEMENTS = 200 };
+    for (uint64_t i = 0; i < count && i < MOST_ELEMENTS; i++) {
+        struct wire_answer a;
+        struct textbuf element = {0};
+        textbuf_add(&element, "(&(%s))[%" PRIu64 "]", expression, i);
+        bool ok = !element.failed && evaluate(s, element.at, format, &a) && a.lines.n;
+        if (ok)
+            textbuf_add(out, "%s%s", i ? ", " : "{", wire_text(&a.lines.at[0], "value"));
+        if (!element.failed)
+            wire_answer_free(&a);
+        textbuf_free(&element);
+        if (!ok)
+            return false;
+    }
+    textbuf_add(out, count > MOST_ELEMENTS ? ", ...}" : "}");
+    return !out->failed;
+}
+
+/* What `print` shows. False: complained. */
+static bool value_text(struct session *s, char *expression, const char *format, struct textbuf *out)
 {
     struct wire_answer a;
+    uint64_t count = take_count(expression);
+    if (count)
+        return array_text(s, expression, count, format, out);
+    bool ok = evaluate(s, expression, format, &a) && a.lines.n;
+    if (ok)
+        textbuf_add(out, "%s", wire_text(&a.lines.at[0], "value"));
+    wire_answer_free(&a);
+    return ok && !out->failed;
+}
+
+void command_print(struct session *s, const char *word, char *args)
+{
+    struct textbuf value = {0};
     char format[16], last[] = "$";
     (void)word;
     if (!take_format(s, &args, format))
@@ -90,11 +135,11 @@ void command_print(struct session *s, const char *word, char *args)
     }
     if (!need_program(s))
         return;
-    if (evaluate(s, args, format, &a) && a.lines.n) {
-        remember(s, &a.lines.at[0]);
-        tell("$%zu = %s\n", s->values.n, wire_text(&a.lines.at[0], "value"));
+    if (value_text(s, args, format, &value)) {
+        remember(s, value.at);
+        tell("$%zu = %s\n", s->values.n, value.at);
     }
-    wire_answer_free(&a);
+    textbuf_free(&value);
 }
 
 static void set_arguments_of(struct session *s, char *args)
@@ -138,7 +183,6 @@ void command_set(struct session *s, const char *word, char *args)
 
 static void show_display(struct session *s, const struct display *d)
 {
-    struct wire_answer a;
     if (d->format[0] == 'i' || d->format[0] == 's' || strpbrk(d->format, "0123456789")) {
         char *copy;
         tell("%u: x/%s %s\n", d->number, d->format, d->expression);
@@ -148,20 +192,21 @@ static void show_display(struct session *s, const struct display *d)
         }
         return;
     }
-    struct textbuf expanded = {0}, word = {0};
-    print_expand(s, d->expression, &expanded);
-    wire_add_word(&word, expanded.at ? expanded.at : "");
-    bool ok = word.at && wire_call(&s->process.wire, &a, *d->format ? "eval %s format=%s" : "eval %s", word.at, d->format);
-    tell("%u: %s = %s%s%s\n", d->number, d->expression, ok ? "" : "<", ok && a.lines.n ? wire_text(&a.lines.at[0], "value") : a.error, ok ? "" : ">");
-    wire_answer_free(&a);
-    textbuf_free(&expanded);
-    textbuf_free(&word);
+    struct textbuf value = {0};
+    char *expression = strdup(d->expression);
+    tell("%u: %s = ", d->number, d->expression);
+    if (expression && value_text(s, expression, d->format, &value))       /* it complains in the same line */
+        tell("%s\n", value.at);
+    textbuf_free(&value);
+    free(expression);
 }
 
 void show_displays(struct session *s)
 {
+    bool failed = s->failed;
     for (size_t i = 0; i < s->displays.n && s->state == STOPPED; i++)
         show_display(s, &s->displays.at[i]);
+    s->failed = failed;                        /* a name that means nothing here ends no script */
 }
 
 void command_display(struct session *s, const char *word, char *args)

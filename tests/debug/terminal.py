@@ -85,7 +85,7 @@ def editing(t):
     t.keys("info brea\t\t")
     t.wait("kpoints")                           # the terminal shows only what is new
     t.keys("\x03")
-    t.wait(P)
+    t.wait(r"\^C.*" + P)
     t.keys("reverse-\t\t")
     t.wait("reverse-continue.*reverse-stepi")
     t.keys("\x15quit\r")
@@ -134,12 +134,12 @@ def completion(t):
     t.wait(P)
     t.line("start")
     t.wait("Temporary breakpoint 1, entry: fill.*" + P)
-    t.keys("print coun\t\r")
-    t.wait(r"\$1 = 0.*" + P)
-    t.keys("print %ctaid.\t\t")
-    t.wait("%ctaid.x.*%ctaid.y")
+    t.keys("print counte\t\r")
+    t.wait(r"\$1 = 0\r?\n.*" + P)
+    t.keys("print coun\t\t")                    # count, a kernel, and counter
+    t.wait("count +counter")
     t.keys("\x03")
-    t.wait(P)
+    t.wait(r"\^C.*" + P)
     t.line("quit")
 
 
