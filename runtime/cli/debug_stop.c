@@ -136,11 +136,14 @@ static void say_watchpoint(struct session *s, const struct wire_line *p)
     const struct breakpoint *b = breakpoint_of_server(s, wire_number(p, "breakpoint", 0));
     const char *expression = wire_get(p, "expression");
     tell("\nWatchpoint %u: %s", b ? b->number : 0, expression ? expression : b ? b->what : "");
-    tell(", %s of %s bytes at %s%s\n", wire_text(p, "access"), wire_text(p, "bytes"), wire_text(p, "address"),
-         strcmp(wire_text(p, "by"), "host") == 0 ? " by the host" : "");
+    if (!wire_get(p, "access"))                /* come to backwards: what it was about is to come again */
+        tell("\n");
+    else
+        tell(", %s of %s bytes at %s%s\n", wire_text(p, "access"), wire_text(p, "bytes"), wire_text(p, "address"),
+             strcmp(wire_text(p, "by"), "host") == 0 ? " by the host" : "");
     if (strcmp(wire_text(p, "access"), "read") == 0)
         tell("  value  %s\n", wire_text(p, "new"));
-    else
+    else if (wire_get(p, "old"))
         tell("  old  %s\n  new  %s\n", wire_text(p, "old"), wire_text(p, "new"));
     if (wire_get(p, "kernel"))
         say_in(p);

@@ -217,6 +217,15 @@ static bool same(const struct stamp *a, const struct stamp *b)
     return a->insns == b->insns && a->block == b->block && a->warp == b->warp && a->function == b->function && a->insn == b->insn && a->mask == b->mask;
 }
 
+/* Whether a replay has come to a stop of the run before. The count of instructions grows at control records alone: at a stop that was made
+ * while not every instruction was told, it may lack those since the last one. A loop comes to the same place only after more. */
+static bool reached(const struct stamp *stop, const struct stamp *at)
+{
+    struct stamp exact = *at;
+    exact.insns = stop->insns;
+    return at->insns >= stop->insns && same(stop, &exact);
+}
+
 void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
 {
     if (r->history && !replay.active)
@@ -390,7 +399,7 @@ static void redo_write(struct debug_run *r, const struct entry *e)
 static bool redo(struct debug_run *r, const struct stamp *at, struct out *event)
 {
     struct history *h = r->history;
-    for (; replay.cursor < h->log.n && same(&h->log.at[replay.cursor].at, at); replay.cursor++) {
+    for (; replay.cursor < h->log.n && reached(&h->log.at[replay.cursor].at, at); replay.cursor++) {
         struct entry *e = &h->log.at[replay.cursor];
         struct emu_cta *cta = run_block(r, e->block);
         int32_t patience = 0;
@@ -432,7 +441,7 @@ bool past_hook(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct o
         h->here = at;
         return true;
     }
-    if (replay.pass == 1 && replay.cursor == h->log.n && same(&at, &h->here))
+    if (replay.pass == 1 && replay.cursor == h->log.n && reached(&h->here, &at))
         turn_back(replay.cursor > first ? replay.t + 1 : t);
     return false;
 }

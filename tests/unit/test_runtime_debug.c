@@ -365,7 +365,7 @@ START_TEST(bad_requests_give_one_line)
         "eval \"1 2\"", "eval \"(1\"", "eval 1 format=q", "eval \"99999999999999999999999\"", "eval \"'a\"", "eval \"1 = 2\"", "eval \"%tid.q\"", "read at=0 bytes=4", "read at=counter bytes=0",
         "read at=counter bytes=99999", "read at=counter bytes=-1", "read", "values at=counter size=3", "values at=counter count=0", "write at=counter", "write at=counter hex=1", "write at=counter hex=zz", "write at=0 hex=00",
         "focus block=9", "focus block=x", "focus thread=64", "focus warp=2", "focus lane=32", "focus frame=1", "focus launch=9", "info", "info nothing", "info registers %r99", "info sm 0", "disassemble at=nothing",
-        "stepi 0", "stepi x", "step -1", "advance", "advance nowhere", "advance entry", "finish", "cycle 1", "ptx from=x", "checkpoint x", "until nowhere:1", "stepi 99999999999999999999999999", "info line nothing:1"};
+        "stepi 0", "stepi x", "step -1", "advance", "advance nowhere", "advance entry", "finish", "cycle 1", "ptx from=x", "checkpoint", "checkpoint /no/such/folder/x", "until nowhere:1", "stepi 99999999999999999999999999", "info line nothing:1"};
     client_start(program_work);
     refused("stepi");
     refused("info warps");
