@@ -135,6 +135,13 @@ static size_t find(struct cache *c, uint64_t number)
 
 void cache_expect(const struct cache *c, uint64_t address) { __builtin_prefetch(&c->index[home(c, address / c->spec.line_bytes)]); }
 
+void cache_expect_line(const struct cache *c, uint64_t address)
+{
+    uint32_t place = c->index[home(c, address / c->spec.line_bytes)];
+    if (place)                                 /* most probably its own */
+        __builtin_prefetch(&c->lines[place - 1]);
+}
+
 static void index_add(struct cache *c, uint64_t number, size_t place)
 {
     uint32_t i = home(c, number);

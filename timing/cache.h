@@ -77,7 +77,9 @@ enum cache_result cache_update(struct cache *c, uint64_t address, const struct l
 void cache_fill(struct cache *c, uint64_t address, struct cache_victim *victim);
 void cache_evict(struct cache *c, uint64_t address);         /* drops the sector, dirty or not */
 
-void cache_expect(const struct cache *c, uint64_t address);  /* a hint to the host: it will be looked up soon */
+/* Hints to the host, whose own caches do not hold all of a GPU's tags: the address will be looked up soon; and a little later, for the line itself. */
+void cache_expect(const struct cache *c, uint64_t address);
+void cache_expect_line(const struct cache *c, uint64_t address);
 
 /* Replacement: the order in which the ways of a set go. A policy is one file of timing/replacement/, and says what an event does to a way's place: cache_to_back
  * makes it the last to go, cache_to_front the first. A way whose line is being fetched, or is dirty and protected, is passed over. */

@@ -144,8 +144,8 @@ bool channel_arrive(struct channel *c, const struct request *r)
         return false;
     uint32_t i = l->free_packets[--l->n_free_packets];
     l->packets[i].r = *r;
-    *to = (struct arrival){r->time, i};
-    cache_expect(&l->l2, r->address);
+    *to = (struct arrival){r->time, r->address, i};
+    c->fresh = true;
     return true;
 }
 
@@ -476,6 +476,11 @@ static void feed_dram(struct channel *c)
                                                .write = d->write});
     if (c->dram_from == NEVER)
         c->dram_from = dram_returns(c);
+    if (!d->write) {
+        const struct slice *l = &c->slices[p.slice % c->gpu->config.mem.slices];
+        cache_expect(&l->l2, d->address);
+        mshr_expect(&l->mshr, atom_of(l, d->address));
+    }
     c->delay_at = (c->delay_at + 1) % c->delay_room;
     c->delay_n--;
 }
@@ -489,6 +494,7 @@ static void run_dram(struct channel *c)
         uint64_t id;
         if (!ring_full(&l->from_dram) && dram_returned(&c->dram, &id)) {
             ring_put(&l->from_dram, id);
+            cache_expect_line(&l->l2, id);
             l->next = c->now;
         }
     }
@@ -542,19 +548,43 @@ bool channel_idle(const struct channel *c)
     return channel_next(c) == NEVER;
 }
 
+/* What arrives in this window will be looked up in it. */
+static void expect(const struct slice *l)
+{
+    for (size_t i = 0; i < l->arrivals.n; i++) {
+        const struct arrival *a = &l->arrivals.at[i];
+        const struct packet *p = &l->packets[a->packet];
+        __builtin_prefetch(p, 1);
+        __builtin_prefetch((const char *)(p + 1) - 1, 1);
+        cache_expect(&l->l2, a->address);
+        mshr_expect(&l->mshr, atom_of(l, a->address));
+    }
+    for (size_t i = 0; i < l->arrivals.n; i++)
+        cache_expect_line(&l->l2, l->arrivals.at[i].address);
+}
+
 void channel_run(struct channel *c, uint64_t until_core_cycle)
 {
     uint64_t until = clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_L2, until_core_cycle);
     uint32_t n = c->gpu->config.mem.slices;
-    for (uint32_t i = 0; i < n; i++)           /* what arrives was not there when it said when */
+    if (!c->fresh && c->next >= until) {
+        c->now = until;
+        dram_run(&c->dram, dram_cycle(c, until - 1));
+        return;
+    }
+    c->fresh = false;
+    for (uint32_t i = 0; i < n; i++) {         /* what arrives was not there when it said when */
         c->slices[i].next = c->now;
-    for (; c->now < until; c->now = least(channel_next(c), until)) {
+        expect(&c->slices[i]);
+    }
+    for (; c->now < until; c->now = least(c->next, until)) {
         if (c->dram_from <= c->now)
             run_dram(c);
         for (uint32_t i = 0; i < n; i++)
             if (c->slices[i].next <= c->now)
                 run_slice(c, &c->slices[i]);
         feed_dram(c);
+        c->next = channel_next(c);
     }
     dram_run(&c->dram, dram_cycle(c, until - 1));        /* what it does while the slices sleep */
 }

@@ -129,24 +129,22 @@ enum { MOST_BANKS = 128, L1_BANKS = 32 };
 
 static uint32_t bank_of(uint64_t word, uint32_t banks) { return (uint32_t)(banks & (banks - 1) ? word % banks : word & (banks - 1)); }
 
-/* Whether no bank has two distinct words among lanes first..first+count-1: mostly so. */
+/* Whether no bank has two distinct words among lanes first..first+count-1: mostly so, and seen without searching. False also where it was not looked. */
 static bool one_word_a_bank(const struct lanes *in, uint32_t banks, uint32_t first, uint32_t count)
 {
-    uint32_t n_words = in->bytes <= 4 ? 1 : in->bytes / 4;
-    uint64_t word_of[MOST_BANKS], seen[MOST_BANKS / 64] = {0}, clash = 0;
-    for (uint32_t m = in->mask >> first & (count == WARP_LANES ? UINT32_MAX : (1u << count) - 1); m; m &= m - 1) {
-        uint64_t word = in->address[first + (uint32_t)__builtin_ctz(m)] / 4;
-        for (uint32_t k = 0; k < n_words; k++, word++) {
-            uint32_t bank = bank_of(word, banks);
-            uint64_t bit = 1ull << bank % 64;
-            if (seen[bank / 64] & bit)
-                clash |= word_of[bank] ^ word;
-            else
-                word_of[bank] = word;
-            seen[bank / 64] |= bit;
+    uint32_t n_words = in->bytes <= 4 ? 1 : in->bytes / 4, active = in->mask >> first & (count == WARP_LANES ? UINT32_MAX : (1u << count) - 1);
+    uint64_t last[MOST_BANKS], word[WARP_LANES * 8], clash = 0;
+    if (!active || !is_power_of_2(banks) || n_words > 8)
+        return false;
+    const uint64_t *address = in->address + first, someone = address[__builtin_ctz(active)];   /* stands for lanes that do nothing */
+    for (uint32_t k = 0, n = 0; k < n_words; k++)
+        for (uint32_t lane = 0; lane < count; lane++, n++) {
+            word[n] = (active >> lane & 1 ? address[lane] : someone) / 4 + k;
+            last[word[n] & (banks - 1)] = word[n];
         }
-    }
-    return !clash && seen[0] | seen[1];
+    for (uint32_t n = 0; n < n_words * count; n++)
+        clash |= last[word[n] & (banks - 1)] ^ word[n];
+    return !clash;
 }
 
 /* The most distinct words in a bank among lanes first..first+count-1. */

@@ -281,6 +281,12 @@ static bool give_stopped(struct timing_gpu *g)
 
 static void run_sm(struct timing_gpu *g, struct sm *s)
 {
+    if (sm_idle(s) && !s->wants_cta && !s->faulted) {
+        s->now = g->until;
+        s->resume = false;
+        return;
+    }
+    lsu_expect(s);
     if (s->resume)
         sm_advance(s, g->until);
     sm_run(s, g->until);

@@ -113,6 +113,11 @@ void lsu_count(struct sm *s, const struct emu_event *e)
     }
 }
 
+static uint64_t atom_of(const struct sm *s, uint64_t address)
+{
+    return address & ~(uint64_t)(s->l1.spec.sectored ? SECTOR_BYTES - 1 : s->l1.spec.line_bytes - 1);
+}
+
 void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pending, uint32_t load)
 {
     const struct timing_config *c = &s->gpu->config;
@@ -153,6 +158,10 @@ void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pe
     for (uint32_t i = 0; i < m->n; i++) {      /* a lane's access is performed once, though it may touch two segments */
         m->at[i].lanes &= ~seen;
         seen |= m->at[i].lanes;
+        if (!m->bypass && !m->side && s->l1.lines) {
+            cache_expect(&s->l1, m->at[i].address);
+            mshr_expect(&s->l1_mshr, atom_of(s, m->at[i].address));
+        }
     }
     s->loads[load].left = left;
 }
@@ -248,11 +257,6 @@ static void write_back(struct sm *s, const struct cache_victim *v, uint64_t read
         r.bytes.sector[i] = v->bytes.sector[i];
         lsu_send(s, &r, ready);
     }
-}
-
-static uint64_t atom_of(const struct sm *s, uint64_t address)
-{
-    return address & ~(uint64_t)(s->l1.spec.sectored ? SECTOR_BYTES - 1 : s->l1.spec.line_bytes - 1);
 }
 
 /* False: it must try again. */
@@ -424,6 +428,23 @@ static void count_reply(struct sm *s, const struct reply *r)
     s->stats.return_latency_max = back > s->stats.return_latency_max ? back : s->stats.return_latency_max;
     timing_histogram_count(s->stats.return_latencies, back);
     s->stats.received[r->type][r->sectors < TIMING_PACKET_SIZES ? r->sectors : 0]++;
+}
+
+static bool fills_l1(const struct reply *r) { return r->tag == TAG_FILL && r->source == SOURCE_DATA; }
+
+void lsu_expect(const struct sm *s)
+{
+    for (size_t i = s->inbox_at; i < s->inbox.n; i++) {
+        const struct reply *r = &s->inbox.at[i];
+        if (fills_l1(r)) {
+            cache_expect(&s->l1, r->address);
+            mshr_expect(&s->l1_mshr, atom_of(s, r->address));
+        } else if (r->tag != TAG_FILL)
+            __builtin_prefetch(&s->loads[r->tag]);
+    }
+    for (size_t i = s->inbox_at; i < s->inbox.n; i++)
+        if (fills_l1(&s->inbox.at[i]))
+            cache_expect_line(&s->l1, s->inbox.at[i].address);
 }
 
 void lsu_reply(struct sm *s, const struct reply *r)

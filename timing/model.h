@@ -225,7 +225,7 @@ enum status kernel_cta_start(struct emu_cta **out, const struct kernel *k, struc
 enum status sm_take(struct sm *s, struct kernel *k, uint64_t index, struct error *err) MUST_CHECK;     /* a CTA starts at s->now */
 void sm_run(struct sm *s, uint64_t until);     /* to `until`, or to the cycle at which it wants a CTA */
 void sm_advance(struct sm *s, uint64_t until); /* to the next cycle with something to do */
-bool sm_idle(const struct sm *s);              /* no CTA, nothing under way */
+bool sm_idle(const struct sm *s);              /* no CTA, nothing under way, nothing that wakes */
 void sm_wake_at(struct sm *s, uint32_t slot, uint64_t cycle);
 void sm_block_wake(struct sm *s, const struct block *b, uint64_t cycle);     /* its warps that wait for others look again */
 void sm_fault(struct sm *s);                   /* the worker's fault ends the run */
@@ -254,6 +254,7 @@ void lsu_reply(struct sm *s, const struct reply *r);
 void lsu_count(struct sm *s, const struct emu_event *e);       /* an instruction that accesses memory */
 bool lsu_port_room(const struct sm *s);
 bool lsu_send(struct sm *s, const struct request *r, uint64_t ready);       /* one packet; ready: core cycle */
+void lsu_expect(const struct sm *s);           /* hints to the host before a window */
 void lsu_access_done(struct sm *s, uint32_t load, uint64_t cycle);
 /* side.c */
 enum status side_create(struct side_cache *c, const struct timing_cache *spec, enum request_source source, enum timing_access_type type,
@@ -285,7 +286,7 @@ void texture_push(struct sm *s, struct mem_op *m, const struct emu_event *e);
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------- */
 
 struct packet { struct request r; uint32_t left /* sectors that are not done */, next; };
-struct arrival { uint64_t time; uint32_t packet; };
+struct arrival { uint64_t time, address; uint32_t packet; };
 struct waiting { uint64_t address, due; uint32_t packet; };    /* one sector of a packet; due: L2 cycle */
 struct ring { uint64_t *at; uint32_t room, first, n; };
 struct slice {
@@ -316,6 +317,8 @@ struct channel {
     uint64_t now;                              /* L2 cycle */
     struct slice *slices;
     struct dram dram; struct ipoly bank_poly;
+    uint64_t next;                             /* L2 cycle at which it has something to do, if nothing arrives */
+    bool fresh;                                /* something arrived */
     uint64_t dram_from;                        /* before this cycle DRAM has nothing for the slices */
     struct delayed *delay; uint32_t delay_room, delay_at, delay_n;     /* ring: dram.latency */
     uint32_t turn;                             /* slice asked first */

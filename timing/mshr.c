@@ -37,6 +37,8 @@ static uint64_t key_of(const struct mshr_entry *e) { return e->atom >> COUNT_BIT
 
 static uint32_t home(const struct mshr *m, uint64_t k) { return (uint32_t)((k >> COUNT_BITS) * 0x9e3779b97f4a7c15u >> 40) & m->mask; }
 
+void mshr_expect(const struct mshr *m, uint64_t atom) { __builtin_prefetch(&m->table[home(m, key(atom))]); }
+
 /* The entry of the atom, or the free place where it would go. */
 static struct mshr_entry *find(const struct mshr *m, uint64_t atom)
 {

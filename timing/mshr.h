@@ -22,6 +22,7 @@ enum status mshr_create(struct mshr *m, uint32_t entries, uint32_t merge, struct
 void mshr_destroy(struct mshr *m);
 /* What mshr_add would answer. */
 enum mshr_result mshr_check(const struct mshr *m, uint64_t atom);
+void mshr_expect(const struct mshr *m, uint64_t atom);       /* a hint to the host: it will be looked up soon */
 enum mshr_result mshr_add(struct mshr *m, uint64_t atom, uint32_t request);
 /* The data is here: calls fn for each request in the order of their arrival and frees the entry. False: no such entry. */
 bool mshr_fill(struct mshr *m, uint64_t atom, void (*fn)(void *user, uint32_t request), void *user);

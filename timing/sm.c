@@ -308,4 +308,12 @@ void sm_advance(struct sm *s, uint64_t until)
     s->now = next;
 }
 
-bool sm_idle(const struct sm *s) { return !s->n_blocks && s->inbox_at >= s->inbox.n && !s->queue_n; }
+bool sm_idle(const struct sm *s)
+{
+    if (s->n_blocks || s->inbox_at < s->inbox.n || s->queue_n || s->ready | s->fetch.wanted)
+        return false;
+    uint64_t wakes = 0;
+    for (uint32_t w = 0; w < NEVER_SOON / 64; w++)
+        wakes |= s->wheel_bits[w];
+    return !wakes;
+}
