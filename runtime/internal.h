@@ -431,6 +431,7 @@ void summary_cycles(uint64_t cycles);                   /* of a kernel on the si
 void summary_progress(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns);
 bool summary_progress_due(uint64_t started_ns, uint64_t every_ns);     /* is there a terminal, and time for the next line? */
 void summary_sim_progress(const char *kernel, uint64_t done, uint64_t total, uint64_t started_ns, uint64_t cycle, uint64_t warp_insns);
+void summary_subject(const char *path);                 /* a checkpoint: instead of the program that the process is */
 void summary_print(void);
 
 #endif

@@ -127,12 +127,19 @@ static void times(struct text *t, const char *name, double ms)
     scaled(t, name, ms * 1000, 1000, units);
 }
 
+static char subject[512];                      /* what was run when it was no program */
+void summary_subject(const char *path) { snprintf(subject, sizeof subject, "%s", path); }
+
 /* The program's own path, as the user could type it. */
 static void next_command(struct text *t)
 {
     char path[512];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     path[n > 0 ? n : 0] = 0;
+    if (*subject) {
+        add(t, "heddle: next: heddle info %s\n", subject);
+        return;
+    }
     char here[512];
     size_t h = getcwd(here, sizeof here) ? strlen(here) : 0;
     bool below = h > 1 && strncmp(path, here, h) == 0 && path[h] == '/';

@@ -307,6 +307,7 @@ enum status checkpoint_resume(const struct checkpoint_resume *q, struct error *e
     enum status st = hck_open(&r, q->path, err);
     if (st != ST_OK)
         return st;
+    summary_subject(q->path);
     st = resume(r, q, err);
     hck_close(r);
     return st;

@@ -125,6 +125,7 @@ static bool settings_of(struct cli *c, struct hck_reader *r, struct error *err)
 /* The runtime is in the library alone. */
 static bool resume_in_library(const struct cli *c, const struct checkpoint_resume *q, struct error *err)
 {
+    (void)!dlopen("libstdc++.so.6", RTLD_NOW | RTLD_GLOBAL);       /* for the names of kernels; they are mangled without it */
     void *library = c->library[0] ? dlopen(c->library, RTLD_NOW | RTLD_LOCAL) : NULL;
     int (*resume)(const struct checkpoint_resume *, struct error *) = NULL;
     if (library)
