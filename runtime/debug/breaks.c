@@ -388,11 +388,19 @@ static bool take_options(struct breakpoint *b, const struct request *q, struct e
     return take_condition(b, request_option(q, "if"), err);
 }
 
+/* Errors stop as long as nobody says otherwise: `break at=error` makes that a breakpoint that can be disabled and deleted. */
+static void errors_stop(const struct breakpoint *b, bool on)
+{
+    if (b->what == BREAK_ERROR)
+        dbg.error_off = !on;
+}
+
 static bool break_add(struct breakpoint *b, struct out *o, struct error *err)
 {
     if (!vec_push(&dbg.breaks, b))
         return refuse(err, "no host memory for a breakpoint");
     b->number = ++dbg.last_number;
+    errors_stop(b, b->enabled);
     breaks_put_all();
     list_one(o, b);
     return true;
@@ -506,10 +514,24 @@ static bool each_named(const struct request *q, void (*fn)(struct breakpoint *b)
     return true;
 }
 
-static void enable(struct breakpoint *b) { b->enabled = true; }
-static void disable(struct breakpoint *b) { b->enabled = false; }
+static void enable(struct breakpoint *b)
+{
+    b->enabled = true;
+    errors_stop(b, true);
+}
+static void disable(struct breakpoint *b)
+{
+    b->enabled = false;
+    errors_stop(b, false);
+}
 
-bool serve_delete(const struct request *q, struct out *o, struct error *err) { (void)o; return each_named(q, break_remove, err); }
+static void forget(struct breakpoint *b)
+{
+    errors_stop(b, false);
+    break_remove(b);
+}
+
+bool serve_delete(const struct request *q, struct out *o, struct error *err) { (void)o; return each_named(q, forget, err); }
 bool serve_enable(const struct request *q, struct out *o, struct error *err) { (void)o; return each_named(q, enable, err); }
 bool serve_disable(const struct request *q, struct out *o, struct error *err) { (void)o; return each_named(q, disable, err); }
 

@@ -40,7 +40,13 @@ static struct dwarf *all;
 
 static bool section_read(struct dwarf *d, struct section *s, const char *text, const char *name)
 {
-    const char *at = strstr(text, name), *end;
+    const char *at = text, *end;
+    while ((at = strstr(at, ".section"))) {    /* and blanks, and the name */
+        at += strlen(".section");
+        at += strspn(at, " \t");
+        if (strncmp(at, name, strlen(name)) == 0 && isspace((unsigned char)at[strlen(name)]))
+            break;
+    }
     at = at ? strchr(at, '{') : NULL;
     end = at ? strchr(at, '}') : NULL;
     if (!end)
@@ -311,9 +317,9 @@ static struct dwarf *dwarf_of(const struct rt_module *m)
     d->module = m;
     d->next = all;
     all = d;
-    d->any = text && section_read(d, &d->abbrevs, text, ".section\t.debug_abbrev") && section_read(d, &d->info, text, ".section\t.debug_info") && abbrevs_read(d) && tree_read(d);
+    d->any = text && section_read(d, &d->abbrevs, text, ".debug_abbrev") && section_read(d, &d->info, text, ".debug_info") && abbrevs_read(d) && tree_read(d);
     if (d->any)
-        (void)section_read(d, &d->loc, text, ".section\t.debug_loc");
+        (void)section_read(d, &d->loc, text, ".debug_loc");
     return d;
 }
 
