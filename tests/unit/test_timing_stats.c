@@ -156,7 +156,7 @@ START_TEST(gpgpusim_form)
         "\n\tL2_cache_stats_breakdown[GLOBAL_ACC_R][TOTAL_ACCESS] = 8\n", "\n\tL2_cache_stats_breakdown[GLOBAL_ACC_W][TOTAL_ACCESS] = 4\n",
         "\n\tL2_cache_stats_fail_breakdown[GLOBAL_ACC_W][MSHR_ENRTY_FAIL] = 9\n", "\n\tL1D_cache_core[1]: Access = 2, Miss = 2, Miss_rate = 1.000, Pending_hits = 0, Reservation_fails = 0\n",
         "\naveragemflatency = 500 \n", "\ntraffic_breakdown_coretomem[GLOBAL_ACC_R] = 3 {8:3,}\ntraffic_breakdown_coretomem[GLOBAL_ACC_W] = 2 {40:2,}\n",
-        "\nDRAM[0]: 16 bks, busW=16", "\ngpgpu_simulation_time = 0 days, 0 hrs, 0 min, 2 sec (2 sec)\n", "\ngpgpu_simulation_rate = 1000 (inst/sec)\ngpgpu_simulation_rate = 2000 (cycle/sec)\n",
+        "\nDRAM[0]: 16 bks, busW=8", "\ngpgpu_simulation_time = 0 days, 0 hrs, 0 min, 2 sec (2 sec)\n", "\ngpgpu_simulation_rate = 1000 (inst/sec)\ngpgpu_simulation_rate = 2000 (cycle/sec)\n",
         "\nWarp Occupancy Distribution:\nStall:0\tW0_Idle:0\tW0_Scoreboard:0\tW1:0", "\nGPGPU-Sim: *** exit detected ***\n",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
