@@ -61,6 +61,7 @@ enum status grid_take_up(struct grid_run *r, struct error *err) MUST_CHECK;
 /* sim.c, for checkpoints. The simulated GPUs come to rest (ST_NOT_READY: not now), and go on. */
 enum status sim_hold(struct error *err) MUST_CHECK;
 void sim_go_on(void);
+void sim_let(const struct grid_run *r);        /* blocks from r->end on do not start */
 uint64_t sim_cycle(const struct device *d);
 bool sim_state(const struct grid_run *r, struct grid_state *out);      /* next, done, instructions, n_residents; false: blocks of a checkpoint wait for their SM */
 struct emu_cta *sim_resident(const struct grid_run *r, uint64_t i);

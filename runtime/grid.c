@@ -173,6 +173,8 @@ enum status grid_begin_from(struct op *op, struct grid_state *from, struct error
     if (debug_on())
         debug_launch(op, r->grid_id, sim_on() ? NULL : dispatch_worker());
     checkpoint_grid_begins(r);
+    if (sim_on())
+        sim_let(r);
     return ST_OK;
 }
 
@@ -204,14 +206,18 @@ static void sim_halt(struct grid_run *r)
         atomic_store(&r->done, now.done);
         atomic_store(&r->next, now.next);
     }
-    if (grid_halted(r) || now.warp_insns >= r->halt_insns || now.done >= r->halt_done || sim_cycle(r->context->device) >= r->halt_cycle || checkpoint_wanted())
+    bool held = r->end < r->n_ctas;
+    if (grid_halted(r) || now.warp_insns >= r->halt_insns || now.done >= r->halt_done || (held && now.done >= r->end) || sim_cycle(r->context->device) >= r->halt_cycle ||
+        checkpoint_wanted())
         checkpoint_grid_halts(r);
+    if (held && r->end == r->n_ctas)
+        sim_let(r);
 }
 
 /* A turn on the simulated GPU. */
 static enum slice sim_turn(struct grid_run *r, uint64_t from)
 {
-    bool watched = grid_halted(r) || checkpoint_wanted() || (r->halt_insns & r->halt_done & r->halt_cycle) != UINT64_MAX;
+    bool watched = grid_halted(r) || checkpoint_wanted() || (r->halt_insns & r->halt_done & r->halt_cycle) != UINT64_MAX || r->end < r->n_ctas;
     if (watched && !r->sim.done)
         sim_halt(r);
     enum slice end = sim_slice(r->context->device, &r->sim, watched);

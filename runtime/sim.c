@@ -195,6 +195,8 @@ void sim_go_on(void)
             timing_go_on(the.devices[i].gpu);
 }
 
+void sim_let(const struct grid_run *r) { timing_kernel_let(r->context->device->gpu, &r->sim, r->end < r->n_ctas ? r->end : UINT64_MAX); }
+
 uint64_t sim_cycle(const struct device *d) { return d->gpu ? timing_gpu_cycle(d->gpu) : 0; }
 struct emu_cta *sim_resident(const struct grid_run *r, uint64_t i) { return timing_kernel_resident(r->context->device->gpu, &r->sim, i); }
 

@@ -175,6 +175,7 @@ enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel
     k->n_ctas = (uint64_t)spec->grid_dim[0] * spec->grid_dim[1] * spec->grid_dim[2];
     if (spec->start)
         k->n_ctas = spec->n_starts * (spec->cluster > 1 ? spec->cluster : 1);
+    k->let = k->n_ctas;
     k->shared_limit = carve_out(c, spec->shared_bytes + c->smem.reserved, per_sm);
     if (k->n_ctas < (uint64_t)per_sm * g->n_sms)
         per_sm = (uint32_t)((k->n_ctas + g->n_sms - 1) / g->n_sms);
@@ -209,7 +210,7 @@ static bool ctas_left(const struct timing_gpu *g, uint64_t now)
 {
     uint32_t most = g->config.launch.kernels;
     for (const struct kernel *k = g->kernels; k && most; k = k->next, most--)
-        if (k->next_cta < k->n_ctas && k->visible <= now)
+        if (k->next_cta < k->let && k->visible <= now)
             return true;
     return false;
 }
@@ -219,7 +220,7 @@ static bool give(struct timing_gpu *g, struct sm *s)
 {
     uint32_t most = g->config.launch.kernels;
     for (struct kernel *k = g->kernels; k && most && !g->held; k = k->next, most--) {
-        if (k->next_cta >= k->n_ctas || k->visible > s->now || !sm_fits(s, k))
+        if (k->next_cta >= k->let || k->visible > s->now || !sm_fits(s, k))
             continue;
         struct error err = {0};
         bool cluster = k->spec.cluster > 1, taken = true;
@@ -327,7 +328,7 @@ static void window(struct timing_gpu *g, uint64_t until)
     bool more = false;
     uint32_t group = 1;
     for (const struct kernel *k = g->kernels; k; k = k->next) {
-        more = more || k->next_cta < k->n_ctas;
+        more = more || k->next_cta < k->let;
         if (k->spec.cluster > 1)
             group = CLUSTER_GROUP;
     }
@@ -408,7 +409,7 @@ static bool any_fault(struct timing_gpu *g)
 static bool stuck(struct timing_gpu *g)
 {
     for (const struct kernel *k = g->kernels; k; k = k->next)
-        if (k->visible >= g->now)
+        if (k->visible >= g->now || k->let < k->n_ctas)
             return false;
     for (uint32_t i = 0; i < g->n_sms; i++) {
         struct sm *s = &g->sms[i];

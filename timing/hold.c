@@ -23,6 +23,13 @@ bool timing_hold(struct timing_gpu *g)
 
 void timing_go_on(struct timing_gpu *g) { g->held = false; }
 
+void timing_kernel_let(struct timing_gpu *g, const void *user, uint64_t starts)
+{
+    for (struct kernel *k = g->kernels; k; k = k->next)
+        if (k->spec.user == user)
+            k->let = starts < k->n_ctas / (k->spec.cluster > 1 ? k->spec.cluster : 1) ? starts * (k->spec.cluster > 1 ? k->spec.cluster : 1) : k->n_ctas;
+}
+
 bool timing_kernel_progress(const struct timing_gpu *g, const void *user, struct timing_progress *out)
 {
     const struct kernel *k = g->kernels;

@@ -338,6 +338,7 @@ struct kernel {
     struct kernel *next;
     struct timing_kernel_spec spec;
     uint64_t visible;                          /* first cycle at which a CTA may start */
+    uint64_t let;                              /* CTAs that may start now: n_ctas, or fewer */
     uint64_t n_ctas, next_cta, ended_ctas;     /* ended: summed at window ends */
     uint32_t l1_ways;                          /* that the carve-out leaves */
     uint32_t per_sm, shared_limit;             /* CTAs of an SM; its shared memory as the carve-out has it */

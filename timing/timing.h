@@ -66,6 +66,8 @@ void timing_stopped(const struct timing_gpu *g, char *buf, size_t n);        /* 
  * cycles, which are simulated. False: it does not come to rest. timing_go_on ends the hold. */
 bool timing_hold(struct timing_gpu *g);
 void timing_go_on(struct timing_gpu *g);
+/* No more than so many of its handles start for now; UINT64_MAX: all. */
+void timing_kernel_let(struct timing_gpu *g, const void *user, uint64_t starts);
 /* How far the kernel with spec.user == user is: handles started, CTAs ended, instructions of all. False: it is not resident. */
 struct timing_progress { uint64_t starts, ended, thread_insns, warp_insns; };
 bool timing_kernel_progress(const struct timing_gpu *g, const void *user, struct timing_progress *out);

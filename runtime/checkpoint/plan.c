@@ -187,7 +187,7 @@ static void halt_at_plan(struct grid_run *r)
         r->halt_cycle = state.cycle = sim_cycle(r->context->device) + plan.cycle;
     else if (!plan.by_cta)
         halt_after(r, plan.by_insn ? plan.insn : 0);
-    else if (r->waits || sim_on())             /* its blocks may wait for later ones; SMs keep what they have */
+    else if (r->waits)                         /* its blocks may wait for later ones */
         r->halt_done = blocks;
     else if (blocks < r->n_ctas)
         r->end = blocks;
