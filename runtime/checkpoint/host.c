@@ -232,7 +232,7 @@ const struct tape_head *host_peek(const char **contents)
             break;
         host.at = next;
     }
-    *contents = (const char *)(h + 1);
+    *contents = h ? (const char *)(h + 1) : NULL;
     return h;
 }
 
