@@ -253,7 +253,10 @@ static enum status check_params(const struct rt_launch *l, const struct rt_funct
         return ST_OK;
     if (!l->params && !l->buffer)
         return error_set(err, ST_INVALID_VALUE, "launch of %s: it takes %u parameters, none were given", name, p->n_params);
-    if (!l->params && l->buffer_bytes < p->param_bytes)
+    /* A structure at the end may be given in part: NCCL declares 4096 bytes and passes those that it filled. */
+    const struct ptx_var *last = param_at(f, p->n_params - 1);
+    bool in_part = l->buffer_bytes > last->offset && last->bytes > sizeof(uint64_t);
+    if (!l->params && l->buffer_bytes < p->param_bytes && !in_part)
         return error_set(err, ST_INVALID_VALUE, "launch of %s: %zu bytes of parameters, it takes %u", name, l->buffer_bytes, p->param_bytes);
     return ST_OK;
 }
@@ -261,7 +264,9 @@ static enum status check_params(const struct rt_launch *l, const struct rt_funct
 static void write_params(void *block, const struct rt_launch *l, const struct rt_function *f, uint32_t bytes)
 {
     if (!l->params) {
-        memcpy(block, l->buffer, bytes);
+        size_t given = l->buffer_bytes < bytes ? l->buffer_bytes : bytes;
+        memcpy(block, l->buffer, given);
+        memset((char *)block + given, 0, bytes - given);
         return;
     }
     const struct ptx_function *p = &f->module->code->ptx->functions[f->index];
