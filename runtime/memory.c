@@ -91,9 +91,16 @@ static void uncharge(struct allocation *a)
         pool_account_free(a);
 }
 
+/* Bytes that kernels may touch. Programs that read a vector across the end are none the wiser on hardware, whose allocations are multiples of 512 bytes. */
+static uint64_t reach(const struct allocation *a)
+{
+    uint64_t rounded = (a->bytes + GRAIN - 1) / GRAIN * GRAIN;
+    return rt_knobs()->slack && a->kind == RT_MEMORY_DEVICE && rounded <= a->block_bytes ? rounded : a->bytes;
+}
+
 static enum status range_add(struct allocation *a, const char *what, struct error *err)
 {
-    struct emu_range r = {.lo = a->base, .hi = a->base + a->bytes, .kind = kinds[a->kind].range,
+    struct emu_range r = {.lo = a->base, .hi = a->base + reach(a), .kind = kinds[a->kind].range,
                           .device = (uint16_t)(a->device ? a->device->ordinal : 0), .owner = a};
     r.watched = host_mode() == HOST_RECORDED && (r.kind == EMU_RANGE_HOST || r.kind == EMU_RANGE_MANAGED);
     if (what)

@@ -54,6 +54,25 @@ START_TEST(test_passes_through)
 }
 END_TEST
 
+/* The interpreter is a script of ours, so that no Python is needed. */
+START_TEST(test_python)
+{
+    expect("mkdir -p py; printf '#!/bin/sh\\necho \"$TRITON_PTXAS_PATH $CUPY_CACHE_DIR $@\"\\n' >py/python3; chmod +x py/python3; XDG_CACHE_HOME=$PWD PATH=$PWD/py:$PATH $H python -c x",
+           0, "shims/bin/ptxas");
+    expect("XDG_CACHE_HOME=$PWD PATH=$PWD/py:$PATH $H python -c x", 0, "heddle/cupy -c x");
+    expect("CUPY_CACHE_DIR=mine $H python $PWD/py/python3 a.py", 0, "mine a.py");
+    static const char *const ptx = "printf '.version 8.0\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { %s; }\\n' >k.ptx; "
+                                   "XDG_CACHE_HOME=$PWD $H python $PWD/py/python3 >/dev/null; ln -sf $H ptxas; ./ptxas -v --gpu-name=sm_90 k.ptx -o k.o";
+    char command[1024];
+    snprintf(command, sizeof command, ptx, "ret");
+    strcat(command, " && cat k.o | tr -d '\\0'");
+    expect(command, 0, ".entry k()");
+    snprintf(command, sizeof command, ptx, "no.such");
+    expect(command, 255, "no.such");
+    expect("./ptxas --version", 0, "release 13.0");
+}
+END_TEST
+
 START_TEST(test_signals)
 {
     static const int ends[] = {SIGTERM, SIGSEGV, SIGABRT, SIGKILL};
@@ -234,6 +253,7 @@ int main(void)
     TCase *t = tcase_create("cli");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_passes_through);
+    tcase_add_test(t, test_python);
     tcase_add_test(t, test_signals);
     tcase_add_test(t, test_own_failures);
     tcase_add_test(t, test_pages);
