@@ -175,7 +175,7 @@ check:                                                               ## all test
 # sanitized NAME FLAGS: a build of its own under $(BUILD)/NAME
 define sanitized
 @scripts/bootstrap
-@$(MAKE) --no-print-directory BUILD=$(BUILD)/$(1) SAN='$(2)' units
++@$(MAKE) --no-print-directory BUILD=$(BUILD)/$(1) SAN='$(2)' units
 @HEDDLE_ISA=base BUILD=$(BUILD)/$(1) scripts/check units
 endef
 
