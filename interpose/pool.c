@@ -224,7 +224,8 @@ enum status cu_mem_set_access(CUdeviceptr ptr, size_t size, const CUmemAccessDes
 {
     if (!rt_started())
         return ST_NOT_INITIALIZED;
-    if (!desc || !count || !size)
+    enum { MOST = 64 };                        /* a count beyond all devices is none: what lies behind the array is not read */
+    if (!desc || !count || count > MOST || !size)
         return ST_INVALID_VALUE;
     enum status st = ST_OK;
     for (size_t i = 0; i < count && st == ST_OK; i++) {

@@ -197,7 +197,8 @@ static void record_call(struct host_site *site, const uint64_t *words, unsigned 
     enum { MOST = 16 };
     uint64_t all[MOST + 1];
     n = n < MOST ? n : MOST;
-    memcpy(all, words, n * sizeof *words);
+    for (unsigned i = 0; i < n; i++)
+        all[i] = words[i];
     all[n] = host.before;
     tape_put(host.tape, &(struct tape_head){.type = REC_CALL, .number = site->number, .bytes = (n + 1) * sizeof *words}, all);
 }

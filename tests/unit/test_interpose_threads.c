@@ -189,7 +189,7 @@ static void *work(void *arg)
     for (int round = 0; round < ROUNDS; round++) {
         MUST(cu_stream_create(&s, (unsigned)round % 2));
         memory_and_kernels(f, s, number, round);
-        if (round % 5 == number % 5)
+        if (round % 2 && round % 5 == number % 5)        /* a blocking stream that captures is in the way of the legacy one */
             graphs(f, s);
         if (number % 2 == 0 && round % 4 == 0)
             virtual_memory(f, s);
