@@ -110,7 +110,7 @@ enum status rt_array_destroy(struct rt_array *a)
 {
     if (a->is_level)
         return ST_INVALID_VALUE;
-    enum status st = rt_context_synchronize(a->context);
+    enum status st = context_finish(a->context);
     if (st != ST_OK)
         return st;
     pthread_mutex_lock(&lock);
@@ -208,7 +208,7 @@ static void unlink_mipmap(struct rt_mipmap *m)
 
 enum status rt_mipmap_destroy(struct rt_mipmap *m)
 {
-    enum status st = rt_context_synchronize(m->context);
+    enum status st = context_finish(m->context);
     if (st != ST_OK)
         return st;
     pthread_mutex_lock(&lock);

@@ -254,6 +254,14 @@ enum status rt_context_synchronize(struct rt_context *c)
     if (streams_in_simulation())
         return ST_NOT_PERMITTED;
     enum status st = capture_any() ? capture_refuse_context(c) : ST_OK;
+    return st == ST_OK ? context_finish(c) : st;
+}
+
+enum status context_finish(struct rt_context *c)
+{
+    if (streams_in_simulation())
+        return ST_NOT_PERMITTED;
+    enum status st = capture_any() ? capture_refuse_unsafe() : ST_OK;
     if (st != ST_OK)
         return st;
     pthread_mutex_lock(&the.lock);

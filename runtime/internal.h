@@ -90,6 +90,8 @@ struct rt_context {
     VEC(char) output;                                   /* device printf text not yet on stdout */
 };
 enum status context_status(const struct rt_context *c); /* sticky, or ST_CONTEXT_IS_DESTROYED */
+/* Waits for all of its work before something goes that the work may use. Captured work is not there yet: only modes of capture that forbid unsafe calls are in the way. */
+enum status context_finish(struct rt_context *c);
 void context_poison(struct rt_context *c, enum status st);
 void context_flush(struct rt_context *c);               /* printf text to stdout; called at synchronisation */
 void context_output(void *context, const char *text, size_t n);

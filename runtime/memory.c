@@ -277,10 +277,7 @@ enum status rt_free(uint64_t address)
     struct allocation *a = allocation_at(address);
     if (!a || !(a->kind == RT_MEMORY_DEVICE || a->kind == RT_MEMORY_MANAGED || a->kind == RT_MEMORY_ASYNC) || (a->opens && a->kind == RT_MEMORY_DEVICE))
         return ST_INVALID_VALUE;               /* what cudaIpcOpenMemHandle gave is closed, not freed */
-    struct rt_context *c = a->context;
-    enum status st = capture_any() ? capture_refuse_unsafe() : ST_OK;
-    if (st == ST_OK)
-        st = rt_context_synchronize(c);
+    enum status st = context_finish(a->context);
     if (st == ST_OK && a->graph)
         return graph_memory_free(a->graph);
     if (st == ST_OK)
@@ -303,7 +300,7 @@ enum status rt_host_free(void *p)
     struct allocation *a = allocation_at((uint64_t)(uintptr_t)p);
     if (!a || a->kind != RT_MEMORY_HOST)
         return ST_INVALID_VALUE;
-    enum status st = rt_context_synchronize(a->context);
+    enum status st = context_finish(a->context);
     if (st == ST_OK)
         allocation_drop(a);
     return st;
@@ -339,7 +336,7 @@ enum status rt_host_unregister(void *p)
     struct allocation *a = allocation_at((uint64_t)(uintptr_t)p);
     if (!a || a->kind != RT_MEMORY_REGISTERED)
         return ST_HOST_MEMORY_NOT_REGISTERED;
-    enum status st = rt_context_synchronize(a->context);
+    enum status st = context_finish(a->context);
     if (st == ST_OK)
         allocation_drop(a);
     return st;

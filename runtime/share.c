@@ -265,7 +265,7 @@ enum status rt_share_memory_close(uint64_t address)
     bool last = a->opens == 1;
     a->opens -= !last;
     pthread_mutex_unlock(&the.memory);
-    enum status st = last ? rt_context_synchronize(a->context) : ST_OK;
+    enum status st = last ? context_finish(a->context) : ST_OK;
     if (last && st == ST_OK)
         allocation_drop(a);
     return st;

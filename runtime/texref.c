@@ -107,7 +107,7 @@ static enum status apply(struct rt_texref *t, struct error *err)
 
 enum status rt_texref_set(struct rt_texref *t, const struct rt_resource *r, const struct rt_sampling *s, bool bound, struct error *err)
 {
-    enum status st = t->context && (bound || t->bound) ? rt_context_synchronize(t->context) : ST_OK;
+    enum status st = t->context && (bound || t->bound) ? context_finish(t->context) : ST_OK;
     if (st != ST_OK)
         return st;
     struct rt_texref was = *t;

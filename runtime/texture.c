@@ -159,7 +159,7 @@ enum status rt_texture_destroy(uint64_t handle, enum emu_texture_kind kind)
     pthread_mutex_unlock(&lock);
     if (!o)
         return ST_INVALID_VALUE;
-    enum status st = rt_context_synchronize(c);         /* programs destroy what a queued kernel still reads */
+    enum status st = context_finish(c);         /* programs destroy what a queued kernel still reads */
     pthread_mutex_lock(&lock);
     if ((o = find(handle, kind)))
         drop(o);
