@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/debug/dwarf.h"
 
@@ -429,8 +430,13 @@ bool info_allocations(const struct request *q, struct out *o, struct error *err)
 bool info_streams(const struct request *q, struct out *o, struct error *err)
 {
     static const char *const ops[] = {"copy", "set", "record", "wait", "wait-value", "write-value", "free", "host", "callback", "launch"};
-    (void)q, (void)err;
-    pthread_mutex_lock(&the.lock);
+    (void)q;
+    enum { TRIES = 1000 };                     /* whoever has the lock may be waiting for the debugger's */
+    for (int i = 0; pthread_mutex_trylock(&the.lock) != 0; i++) {
+        if (i == TRIES)
+            return refuse(err, "the program is changing its streams: ask again");
+        usleep(1000);
+    }
     for (const struct rt_context *c = the.contexts; c; c = c->next)
         for (const struct rt_stream *s = c->streams; s; s = s->next_in_context) {
             uint64_t n = 0;
