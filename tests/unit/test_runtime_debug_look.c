@@ -1,4 +1,5 @@
 /* The debugger's server: expressions, memory, tables, watchpoints. */
+#include "emu/emu.h"
 #include "tests/unit/debug_kernels.h"
 
 static void stop_in_work(void)
