@@ -41,16 +41,7 @@ static void link(bool lto, const char *what)
     std::vector<char> cubin(bytes);
     OK(nvJitLinkGetLinkedCubin(h, cubin.data()));
     OK(nvJitLinkDestroy(&h));
-    CUmodule m;
-    CUfunction run;
-    OK(cuModuleLoadData(&m, cubin.data()));
-    OK(cuModuleGetFunction(&run, m, "run"));
-    Buffer<int> out(32);
-    int *p = out;
-    void *args[] = {&p};
-    OK(cuLaunchKernel(run, 1, 1, 1, 32, 1, 1, 0, nullptr, args, nullptr));
-    check(out.down()[20] == 41, what);
-    OK(cuModuleUnload(m));
+    run_linked(cubin, what);
 }
 
 int main()

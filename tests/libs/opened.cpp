@@ -60,15 +60,7 @@ int main()
     std::vector<char> cubin(bytes);
     OK(link_get(link, cubin.data()));
     OK(link_destroy(&link));
-    CUmodule m;
-    CUfunction run;
-    OK(cuModuleLoadData(&m, cubin.data()));
-    OK(cuModuleGetFunction(&run, m, "run"));
-    Buffer<int> out(32);
-    int *p = out;
-    void *args[] = {&p};
-    OK(cuLaunchKernel(run, 1, 1, 1, 32, 1, 1, 0, nullptr, args, nullptr));
-    check(out.down()[20] == 41, "compiled and linked by opened libraries");
+    run_linked(cubin, "compiled and linked by opened libraries");
 
     void *own = dlopen(nullptr, RTLD_NOW);
     check(dlsym(own, "no_such_symbol") == nullptr && dlerror(), "an unknown symbol is an error");
