@@ -59,28 +59,50 @@ static void note_fault(struct grid_run *r, uint64_t index, const struct emu_faul
     pthread_mutex_unlock(&r->fault_lock);
 }
 
-/* cta: that it happened in; NULL: none. A debugger may want it done again. */
-static void note_error(struct grid_run *r, uint64_t index, struct emu_cta *cta, const struct emu_fault *f)
+/* The lowest is kept for a debugger to look at, once all workers are done. */
+static void note_apart(struct grid_run *r, struct worker *w, uint64_t index, struct emu_cta *cta, const struct emu_fault *f)
 {
-    if (!debug_on() || !cta || debug_fault(cta, f))
-        note_fault(r, index, f);
+    struct emu_cta *other = cta;
+    if (debug_fault_apart(r->op))
+        f = NULL;
+    pthread_mutex_lock(&r->fault_lock);
+    if (f && index < atomic_load(&r->stop)) {
+        other = r->faulted.cta;
+        r->faulted = (struct resident){.cta = cta, .index = index};
+        r->fault = *f;
+        atomic_store(&r->stop, index);
+    }
+    pthread_mutex_unlock(&r->fault_lock);
+    emu_cta_free(other, w->emu);
 }
 
-static void note_failure(struct grid_run *r, uint64_t index, struct emu_cta *cta, const struct error *e)
+/* cta: that it happened in; NULL: none. A debugger may want it done again. True: cta is taken, and may be gone. */
+static bool note_error(struct grid_run *r, struct worker *w, uint64_t index, struct emu_cta *cta, const struct emu_fault *f)
+{
+    if (debug_on() && cta && r->apart) {
+        note_apart(r, w, index, cta, f);
+        return true;
+    }
+    if (!debug_on() || !cta || debug_fault(cta, f))
+        note_fault(r, index, f);
+    return false;
+}
+
+static bool note_failure(struct grid_run *r, struct worker *w, uint64_t index, struct emu_cta *cta, const struct error *e)
 {
     struct emu_fault f = {.status = e->status};
     memcpy(f.report, e->text, sizeof f.report < sizeof e->text ? sizeof f.report : sizeof e->text);
     f.report[sizeof f.report - 1] = 0;
-    note_error(r, index, cta, &f);
+    return note_error(r, w, index, cta, &f);
 }
 
-static void note_deadlock(struct grid_run *r, uint64_t index, struct emu_cta *cta)
+static bool note_deadlock(struct grid_run *r, struct worker *w, uint64_t index, struct emu_cta *cta)
 {
     struct error e = {0};
     char who[900];
     emu_cta_explain(cta, who, sizeof who);
     error_set(&e, ST_LAUNCH_FAILED, "deadlock in %s: block number %llu can never go on\n%s", rt_function_name(r->function), (unsigned long long)index, who);
-    note_failure(r, index, cta, &e);
+    return note_failure(r, w, index, cta, &e);
 }
 
 /* n instructions of a CTA, one by one: emu_cta_run ends only where loops close. */
@@ -148,6 +170,8 @@ static void progress(struct grid_run *r, const struct worker *w)
 {
     if (checkpoint_wanted())
         atomic_store_explicit(&r->halt, true, memory_order_relaxed);
+    if (debug_on() && r->apart && debug_pauses())
+        atomic_store_explicit(&r->pause, true, memory_order_relaxed);
     if (w->number == 0)
         summary_progress(rt_function_name(r->function), atomic_load(&r->done), r->n_ctas, r->started_ns);
 }
@@ -159,7 +183,7 @@ static struct emu_cta *cta_make(struct grid_run *r, struct worker *w, uint64_t i
     uint32_t n_sm = (uint32_t)r->context->device->facts->sm_count;
     if (emu_cta_start(&cta, r->grid, w->emu, index, (uint32_t)(index * r->cluster_ctas % n_sm), &e) == ST_OK)
         return cta;
-    note_failure(r, index, NULL, &e);
+    (void)note_failure(r, w, index, NULL, &e);
     return NULL;
 }
 
@@ -173,7 +197,7 @@ static void keep(struct grid_run *r, struct worker *w, struct emu_cta *cta, uint
     if (kept)
         return;
     emu_cta_free(cta, w->emu);
-    note_failure(r, index, NULL, &(struct error){.status = ST_OUT_OF_MEMORY, .text = "no host memory to put a block aside"});
+    (void)note_failure(r, w, index, NULL, &(struct error){.status = ST_OUT_OF_MEMORY, .text = "no host memory to put a block aside"});
 }
 
 static bool take_kept(struct grid_run *r, struct resident *out)
@@ -193,10 +217,8 @@ static bool cta_whole(struct grid_run *r, struct worker *w, struct emu_cta *cta,
 {
     for (;;) {
         enum emu_result how = cta_some(r, w, cta, QUANTUM_FREE);
-        if (how == EMU_FAULT)
-            note_fault(r, index, emu_worker_fault(w->emu));
-        else if (how == EMU_BLOCKED)
-            note_deadlock(r, index, cta);
+        if ((how == EMU_FAULT && note_error(r, w, index, cta, emu_worker_fault(w->emu))) || (how == EMU_BLOCKED && note_deadlock(r, w, index, cta)))
+            return true;
         if (how != EMU_YIELD || stopped(r, index))
             break;
         progress(r, w);
@@ -232,11 +254,11 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
         emu_worker_counters(w->emu, &before);
         enum emu_result how = cta_some(r, w, c->cta, c->quantum);
         if (how == EMU_FAULT)
-            note_error(r, c->index, c->cta, emu_worker_fault(w->emu));
+            (void)note_error(r, w, c->index, c->cta, emu_worker_fault(w->emu));
         else if (how == EMU_BREAK && !debug_restarting())
             note_fault(r, c->index, emu_worker_fault(w->emu));
         else if (how == EMU_BLOCKED)
-            note_deadlock(r, c->index, c->cta);
+            (void)note_deadlock(r, w, c->index, c->cta);
         if (how != EMU_YIELD)
             return false;
         emu_worker_counters(w->emu, &after);
@@ -386,6 +408,8 @@ static void work(struct grid_run *r, struct worker *w)
     if (r->ordered)
         emu_grid_set_clock(r->grid, w->emu, r->clock_from + atomic_load(&r->warp_insns));
     if (debug_on())
+        emu_worker_hook(w->emu, debug_hook(r->apart));
+    if (debug_on() && !r->apart)
         work_debugged(r, w);
     else if (r->waits)
         work_waiting(r, w);
@@ -471,16 +495,29 @@ static bool dispatch_ready(void)
         return true;
     if (sem_init(&all_done, 0, 0) != 0 || emu_worker_create(&workers[0].emu, NULL) != ST_OK)
         return false;
-    if (debug_on())
-        emu_worker_hook(workers[0].emu, debug_hook());
     return true;
 }
 
 struct emu_worker *dispatch_worker(void) { return dispatch_ready() ? workers[0].emu : NULL; }
 
+/* A block that failed while others ran: with a debugger, which may look at it now. */
+static void show_fault(struct grid_run *r)
+{
+    struct resident c = r->faulted;
+    r->faulted.cta = NULL;
+    if (!c.cta)
+        return;
+    if (vec_push(&r->residents, c))
+        (void)debug_fault(c.cta, &r->fault);
+    else
+        emu_cta_free(c.cta, workers[0].emu);
+}
+
 void dispatch_turn(struct grid_run *r)
 {
     atomic_store(&r->live_insns, atomic_load(&r->warp_insns));
+    atomic_store(&r->pause, false);
     work(r, &workers[0]);
     helpers_join();
+    show_fault(r);
 }

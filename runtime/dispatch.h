@@ -10,6 +10,7 @@ struct resident { struct emu_cta *cta; uint64_t index; int64_t quantum; };
 
 struct grid_run {
     struct grid_run *next_free;
+    struct op *op;
     struct rt_context *context;
     struct rt_function *function;
     struct emu_grid *grid;
@@ -22,6 +23,7 @@ struct grid_run {
     bool halt_loosely;                         /* halt_insns may be passed by as much as other workers run meanwhile, so there may be some */
     atomic_uint_fast64_t stop;                 /* the lowest CTA that faulted, or UINT64_MAX */
     atomic_bool halt;                          /* the turn ends as soon as it can, for a checkpoint; CTAs become residents */
+    atomic_bool pause;                         /* the same for a debugger, this turn */
     char before[LINE_PAIR];                    /* all workers look at what is above, and write what is below once a batch */
     atomic_uint_fast64_t next, done;           /* CTA numbers handed out; CTAs that ended */
     atomic_uint_fast64_t thread_insns, warp_insns;      /* of turns that ended; */
@@ -30,7 +32,9 @@ struct grid_run {
     uint32_t residency;
     uint32_t cluster_ctas;
     bool ordered, waits;
-    bool together;                             /* its CTAs may wait for each other (waits is set for a debugger, too) */
+    bool together;                             /* its CTAs may wait for each other */
+    bool apart;                                /* with a debugger, this turn: as if there were none; else one CTA after the other */
+    struct resident faulted;                   /* then: the one of fault; under fault_lock */
     pthread_mutex_t fault_lock;                /* fault, and residents while several workers run */
     struct emu_fault fault;
     VEC(struct resident) residents;
@@ -67,7 +71,7 @@ bool sim_state(const struct grid_run *r, struct grid_state *out);      /* next, 
 struct emu_cta *sim_resident(const struct grid_run *r, uint64_t i);
 void sim_progress(const struct grid_run *r);           /* a line on a terminal, from time to time */
 
-static inline bool grid_halted(const struct grid_run *r) { return atomic_load_explicit(&r->halt, memory_order_relaxed); }
+static inline bool grid_halted(const struct grid_run *r) { return atomic_load_explicit(&r->halt, memory_order_relaxed) || atomic_load_explicit(&r->pause, memory_order_relaxed); }
 void dispatch_turn(struct grid_run *r);        /* all workers: to the end, a halt, or until everything resident waits */
 
 struct dispatch_clock { uint64_t device_clock, grid_id, launches; };    /* what grids that begin continue */

@@ -97,7 +97,6 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     r->ordered = f->ordered || the.n_workers == 1 || r->n_ctas == 1;
     r->waits = (f->can_wait && f->ordered) || o->cooperative;     /* waiting takes a strong load or an atomic with a result */
     r->together = r->waits;
-    r->waits = r->waits || debug_on();         /* on one thread, for others than the host's */
     r->ordered = r->ordered || r->waits;
     uint64_t per_sm = function_ctas_per_sm(f, o->block[0] * o->block[1] * o->block[2], o->dynamic_shared_bytes);
     uint64_t most = (per_sm ? per_sm : 1) * c->device->facts->sm_count / r->cluster_ctas;
@@ -108,6 +107,7 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     r->halt_reached = false;
     r->warps = (o->block[0] * o->block[1] * o->block[2] + 31) / 32;
     atomic_store(&r->halt, false);
+    r->faulted.cta = NULL;
     r->workspace_at = 0;
     r->fault.status = ST_OK;
     r->started_ns = now_ns();
@@ -136,6 +136,7 @@ enum status grid_begin_from(struct op *op, struct grid_state *from, struct error
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory to run %s", rt_function_name(f));
     }
     run_fill(r, o);
+    r->op = op;
     r->from = from;
     r->number = from ? from->number : ++launches;
     r->grid_id = from ? from->grid_id : ++next_grid_id;
@@ -254,7 +255,7 @@ enum slice grid_slice(struct op *op)
     struct grid_run *r = op->u.launch.run;
     uint64_t from = now_ns();
     if (debug_on())
-        debug_turn(op);
+        r->apart = debug_turn(op, !sim_on() && !r->ordered);
     if (sim_on()) {
         enum slice end = sim_turn(r, from);
         if (debug_on() && end == SLICE_AGAIN)
@@ -271,7 +272,7 @@ enum slice grid_slice(struct op *op)
     }
     if (atomic_load(&r->next) > r->end)
         atomic_store(&r->next, r->end);        /* what several workers took beyond it */
-    if (grid_halted(r) || (r->end < r->n_ctas && atomic_load(&r->done) >= r->end))
+    if (atomic_load(&r->halt) || (r->end < r->n_ctas && atomic_load(&r->done) >= r->end))
         checkpoint_grid_halts(r);
     return atomic_load(&r->done) >= r->n_ctas ? SLICE_DONE : SLICE_AGAIN;
 }

@@ -176,8 +176,8 @@ enum status rt_start(struct error *err)
         st = start(&failure);
         if (st == ST_OK) {
             debug_start();
-            if (debug_on())
-                the.n_workers = 1;
+            if (debug_on() && sim_on())
+                the.n_workers = 1;             /* hooks look at the whole GPU */
             atomic_store_explicit(&the.state, STARTED, memory_order_release);
             hello_cuda_called();
         }

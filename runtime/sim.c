@@ -41,7 +41,7 @@ static enum status gpu_ready(struct device *d, struct error *err)
     if (st == ST_OK)
         timing_gpu_lowering(d->gpu, lowering_fn(), NULL);
     if (st == ST_OK && debug_on())
-        timing_debug_hook(d->gpu, debug_hook());
+        timing_debug_hook(d->gpu, debug_hook(false));
     return st == ST_OK ? report_open(d, err) : st;
 }
 

@@ -60,7 +60,7 @@ bool focus_default(struct focus *f, struct emu_cta *cta, uint32_t warp)
     return n != 0;
 }
 
-static bool wants_entry(const struct debug_run *r)
+bool run_wants_entry(const struct debug_run *r)
 {
     for (size_t i = 0; i < dbg.breaks.n; i++) {
         const struct breakpoint *b = dbg.breaks.at[i];
@@ -73,9 +73,9 @@ static bool wants_entry(const struct debug_run *r)
 /* Under big. */
 void run_every(void)
 {
-    bool any = dbg.plan.kind != PLAN_NONE || atomic_load(&dbg.interrupt) || dbg.dirty || past_replays();
+    bool any = dbg.plan.kind != PLAN_NONE || atomic_load(&dbg.interrupt) || atomic_load(&dbg.dirty) || past_replays();
     for (const struct debug_run *r = dbg.runs; r && !any; r = r->next)
-        any = !r->entered && wants_entry(r);
+        any = !r->entered && run_wants_entry(r);
     for (size_t i = 0; i < dbg.breaks.n && !any && dbg.runs; i++)
         any = dbg.breaks.at[i]->what == BREAK_CYCLE && dbg.breaks.at[i]->enabled && dbg.breaks.at[i]->n > dbg.cycle_checked;
     atomic_store_explicit(&dbg.hook.every, any, memory_order_relaxed);
@@ -105,15 +105,6 @@ void debug_launch(struct op *op, uint64_t grid_id, struct emu_worker *worker)
         past_begin(r);
         run_every();
     }
-    server_leave();
-}
-
-void debug_turn(struct op *op)
-{
-    server_take();
-    for (struct debug_run *r = dbg.runs; r; r = r->next)
-        if (r->op == op)
-            dbg.turn = r;
     server_leave();
 }
 
@@ -151,6 +142,8 @@ bool debug_fault(struct emu_cta *cta, const struct emu_fault *f)
     bool counts = true;
     server_take();
     struct debug_run *r = cta ? run_of(cta) : dbg.turn;
+    if (r && r->worker)
+        dbg.worker = r->worker;
     if (r && past_fault(r)) {
         counts = false;
     } else if (r && !r->killed && !dbg.error_off && !server_gone() && !past_restarts() && !r->told) {
@@ -207,6 +200,7 @@ void debug_host_wrote(void)
 {
     struct watch_hit hit = {0};
     server_take();
+    past_host_wrote();
     struct breakpoint *b = !server_gone() && watch_any() ? watch_look(&hit) : NULL;
     if (b) {
         dbg.focus = (struct focus){0};

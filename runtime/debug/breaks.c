@@ -50,7 +50,7 @@ void breaks_forget(void)
 
 /* ---- into the code ---- */
 
-static void put(struct emu_kernel *k, uint32_t function, uint32_t insn) { (void)!emu_break_put(k, function, insn, true); }
+static void put(struct debug_run *r, uint32_t function, uint32_t insn) { r->n_put += emu_break_put(r->op->u.launch.function->kernel, function, insn, true) == ST_OK; }
 
 /* Breaks at all instructions of a kind, in all that the kernel may run. */
 static void put_kind(struct debug_run *r, bool (*is)(const struct ptx_insn *in))
@@ -59,19 +59,25 @@ static void put_kind(struct debug_run *r, bool (*is)(const struct ptx_insn *in))
     for (uint32_t f = 0; f < m->n_functions; f++)
         for (uint32_t i = 0; m->functions[f].parsed && i < m->functions[f].n_insns; i++)
             if (is(&m->functions[f].insns[i]))
-                put(r->op->u.launch.function->kernel, f, i);
+                put(r, f, i);
 }
 
 static bool is_branch(const struct ptx_insn *in) { return (in->op == PTX_OP_BRA && in->guard >= 0) || in->op == PTX_OP_BRX; }
 static bool is_barrier(const struct ptx_insn *in) { return in->op == PTX_OP_BAR || in->op == PTX_OP_BARRIER; }
 
+bool break_concerns(const struct breakpoint *b, const struct debug_run *r)
+{
+    const struct filter *x = &b->filter;
+    return b->enabled && (!x->has_launch || x->launch == r->launch) && (!x->kernel || name_matches(rt_function_name(r->op->u.launch.function), x->kernel));
+}
+
 void breaks_put(struct debug_run *r)
 {
-    struct emu_kernel *k = r->op->u.launch.function->kernel;
-    emu_breaks_clear(k);
+    emu_breaks_clear(r->op->u.launch.function->kernel);
+    r->n_put = 0;
     for (size_t i = 0; i < dbg.breaks.n; i++) {
         const struct breakpoint *b = dbg.breaks.at[i];
-        if (!b->enabled)
+        if (!break_concerns(b, r))
             continue;
         if (b->what == BREAK_DIVERGENCE)
             put_kind(r, is_branch);
@@ -79,7 +85,7 @@ void breaks_put(struct debug_run *r)
             put_kind(r, is_barrier);
         for (size_t s = 0; s < b->sites.n; s++)
             if (b->sites.at[s].module == r->module)
-                put(k, b->sites.at[s].function, b->sites.at[s].insn);
+                put(r, b->sites.at[s].function, b->sites.at[s].insn);
     }
     if (watch_any())
         put_kind(r, watch_insn);
@@ -88,7 +94,7 @@ void breaks_put(struct debug_run *r)
 void breaks_put_all(void)
 {
     if (!server_stopped()) {                   /* somebody may be running that code */
-        dbg.dirty = true;
+        atomic_store(&dbg.dirty, true);
         run_every();
         return;
     }

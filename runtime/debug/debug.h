@@ -17,9 +17,11 @@ void debug_module_gone(const struct rt_module *m);      /* under the.code; any t
 
 /* Running grids. grid_id as in struct emu_launch; worker: that will run it, NULL on the simulated GPU. */
 void debug_launch(struct op *op, uint64_t grid_id, struct emu_worker *worker);
-void debug_turn(struct op *op);                         /* before it runs on */
+bool debug_turn(struct op *op, bool may_share);         /* before it runs on. True: its blocks may run on all threads this time, if may_share (apart.c) */
+bool debug_pauses(void);                                /* such a turn is to end soon: blocks are kept for the next; any thread */
+bool debug_fault_apart(struct op *op);                  /* in such a turn a block has failed. True: the grid begins anew, nothing has happened; any thread */
 void debug_finished(struct op *op);                     /* before its grid is freed */
-const struct emu_hook *debug_hook(void);                /* for workers */
+const struct emu_hook *debug_hook(bool apart);          /* for workers; apart: in such a turn */
 /* A block cannot go on: status and report say why. cta: of the block or its cluster; may be NULL. False: the error does not count, the grid begins anew. */
 bool debug_fault(struct emu_cta *cta, const struct emu_fault *f);
 /* True: the grid is to begin anew (reverse execution); its memory is as it was then. */

@@ -13,6 +13,7 @@ char *memory_at(const struct focus *f, uint64_t address, uint64_t bytes, bool wr
     struct emu_range r;
     bool writable = true;
     char *p = NULL;
+    dbg.looked_around = dbg.looked_around || address < EMU_SHARED_WINDOW || address >= EMU_CODE_WINDOW;
     if (f->run && f->cta) {
         p = emu_generic_bytes(f->cta, f->warp, f->lane, address, bytes, &writable);
     } else if (emu_space_find(the.space, address, &r) && r.hi - address >= bytes) {
@@ -174,17 +175,28 @@ static bool find_reg(const struct ptx_function *f, const char *name, uint32_t *r
 static const struct { const char *name, *sreg; } cuda_names[] = {
     {"threadIdx", "%tid"}, {"blockIdx", "%ctaid"}, {"blockDim", "%ntid"}, {"gridDim", "%nctaid"}};
 
+static int sreg_find(const char *name)
+{
+    static int last;                           /* conditions ask for the same over and over */
+    if (strcmp(ptx_sreg_text((enum ptx_sreg)last), name) == 0)
+        return last;
+    for (int s = 0; s < PTX_SREG_COUNT; s++)
+        if (strcmp(ptx_sreg_text((enum ptx_sreg)s), name) == 0)
+            return last = s;
+    return PTX_SREG_COUNT;
+}
+
 static bool sreg_value(struct value *out, const char *name, const struct focus *f)
 {
-    for (int s = 0; s < PTX_SREG_COUNT; s++) {
-        if (strcmp(ptx_sreg_text((enum ptx_sreg)s), name) != 0)
-            continue;
+    int s = sreg_find(name);
+    if (s < PTX_SREG_COUNT) {
         bool vector = s == PTX_SREG_TID || s == PTX_SREG_NTID || s == PTX_SREG_CTAID || s == PTX_SREG_NCTAID || s == PTX_SREG_CLUSTERID || s == PTX_SREG_NCLUSTERID ||
                       s == PTX_SREG_CLUSTER_CTAID || s == PTX_SREG_CLUSTER_NCTAID;
         struct type t = type_of_ptx(ptx_sreg_type((enum ptx_sreg)s));
         *out = (struct value){.type = t};
         out->type.lanes = vector ? 3 : 1;
         for (unsigned c = 0; c < (vector ? 3u : 1u); c++) {
+            dbg.looked_around = dbg.looked_around || (s >= PTX_SREG_CLOCK && s <= PTX_SREG_GLOBALTIMER_HI);
             uint64_t v = emu_sreg_read(dbg.worker, f->cta, f->warp, f->lane, (enum ptx_sreg)s, c);
             memcpy((char *)out->bits + (size_t)c * t.bytes, &v, t.bytes);
         }
@@ -345,9 +357,10 @@ static bool convenience(struct value *out, const char *name, const struct focus 
     const struct { const char *name; uint64_t value; } all[] = {
         {"$lane", f->lane}, {"$warp", f->warp}, {"$hits", dbg.hits}, {"$launch", f->run ? f->run->launch : 0}, {"$cycle", dbg.cycle},
         {"$block", f->cta ? emu_cta_index(f->cta) : 0}, {"warpSize", WARP_SIZE}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = 0; strchr("$w", *name) && i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].name, name) == 0) {
             *out = (struct value){.type = {.kind = TYPE_INT, .bytes = 8, .sign = true, .lanes = 1}, .bits = {all[i].value}};
+            dbg.looked_around = dbg.looked_around || strcmp(name, "$hits") == 0;
             return true;
         }
     return false;
@@ -357,12 +370,14 @@ static enum status kernel_name(struct value *out, const char *name, const struct
 {
     const struct ptx_function *fn = &f->run->module->code->ptx->functions[frame->function];
     uint32_t reg;
+    if (*name == '%' && sreg_value(out, name, f))
+        return ST_OK;
     if (find_reg(fn, name, &reg)) {
         *out = (struct value){.type = reg_type(fn, reg), .home = HOME_REGISTER, .at = reg};
         return value_load(out, f, err);
     }
     if (*name == '%')
-        return sreg_value(out, name, f) ? ST_OK : error_set(err, ST_NOT_FOUND, "%s has no register %s, and there is no special register of that name", fn->name, name);
+        return error_set(err, ST_NOT_FOUND, "%s has no register %s, and there is no special register of that name", fn->name, name);
     if (*name == '@')
         return at_value(out, name, f, frame, err);
     enum status st = dwarf_value(out, name, f, frame, err);

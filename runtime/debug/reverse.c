@@ -31,12 +31,15 @@ struct history {
     const char *why_not;                       /* why there is no way back; NULL: there is */
     uint64_t base;                             /* the worker's count of warp instructions when the grid began */
     VEC(struct entry) log;
+    bool with_host;                            /* the host may write what was copied, or not all was that the kernel may write */
+    bool apart, stopped;                       /* it runs on several threads, for now; it has stopped */
     struct stamp here;                         /* the present stop's hook */
 };
 
 enum want { WANT_INSN, WANT_LINE, WANT_NEXT, WANT_HIT };
 static struct {
-    bool active, restart;
+    bool active;
+    atomic_bool restart;
     enum want want;
     int pass;
     uint64_t t, target, count;                 /* instructions told so far; where to end; how many places back */
@@ -50,7 +53,7 @@ static struct {
 } replay;
 
 bool past_replays(void) { return replay.active; }
-bool past_restarts(void) { return replay.restart; }
+bool past_restarts(void) { return atomic_load_explicit(&replay.restart, memory_order_relaxed); }
 
 /* ---- the beginning ---- */
 
@@ -86,6 +89,7 @@ static void copy_one(void *user, const struct allocation *a)
 {
     struct history *h = user;
     struct copy c = {a->base, a->bytes, NULL};
+    h->with_host = h->with_host || !a->block || (a->kind != RT_MEMORY_VARIABLE && memory_side(a->kind) == BLOCK_HOST);
     if (!a->block || h->why_not)
         return;
     h->bytes += a->bytes;
@@ -168,12 +172,40 @@ void past_begin(struct debug_run *r)
     }
 }
 
+void past_turn(struct debug_run *r)
+{
+    if (r->history && r->history->apart)
+        r->history->why_not = "its blocks ran on several threads before it was stopped";
+}
+
+void past_apart(struct debug_run *r)
+{
+    if (r->history)
+        r->history->apart = true;
+}
+
+bool past_can_begin_anew(const struct debug_run *r)
+{
+    const struct history *h = r->history;
+    return h && !h->why_not && !h->with_host && !h->stopped;
+}
+
+void past_begin_anew(void) { atomic_store(&replay.restart, true); }
+
+void past_host_wrote(void)
+{
+    for (struct debug_run *r = dbg.runs; r; r = r->next)
+        if (r->history)
+            r->history->why_not = "the host copied or filled memory while the kernel ran";
+}
+
 void past_end(struct debug_run *r)
 {
     if (r->history)
         past_free(r->history);
     r->history = NULL;
-    replay.active = replay.restart = false;
+    replay.active = false;
+    atomic_store(&replay.restart, false);
 }
 
 bool past_restore(struct debug_run *r)
@@ -187,8 +219,9 @@ bool past_restore(struct debug_run *r)
         memcpy(heap->free_head, h->heap.free_head, sizeof heap->free_head);
     }
     h->base = worker_insns(r);
+    h->apart = false;
     r->told = false;
-    replay.restart = false;
+    atomic_store(&replay.restart, false);
     replay.t = replay.before = 0;
     replay.cursor = 0;
     replay.line = replay.at_depth = 0;
@@ -228,8 +261,10 @@ static bool reached(const struct stamp *stop, const struct stamp *at)
 
 void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
 {
-    if (r->history && !replay.active)
+    if (r->history && !replay.active) {
         r->history->here = stamp_of(r, cta, warp);
+        r->history->stopped = true;
+    }
 }
 
 static void log_add(struct history *h, const struct entry *e)
@@ -340,7 +375,7 @@ static void turn_back(uint64_t now)
     if (left < replay.count)
         replay.hit = 0;
     replay.pass = 2;
-    replay.restart = true;
+    atomic_store(&replay.restart, true);
 }
 
 static struct out arrived(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
@@ -450,9 +485,9 @@ bool past_fault(struct debug_run *r)
 {
     if (!replay.active || !r->history)
         return false;
-    if (replay.pass == 1 && !replay.restart)
+    if (replay.pass == 1 && !past_restarts())
         turn_back(replay.t + 1);
-    replay.restart = true;
+    atomic_store(&replay.restart, true);
     return true;
 }
 
@@ -484,7 +519,8 @@ static bool back(enum want want, const struct request *q, struct error *err)
     replay.warp = dbg.focus.warp;
     replay.lane = dbg.focus.lane;
     replay.depth = focus_spot(&dbg.focus, &s) ? emu_spot_frames(&s, NULL, 0) : 1;
-    replay.active = replay.restart = true;
+    replay.active = true;
+    atomic_store(&replay.restart, true);
     dbg.go = true;
     return true;
 }

@@ -10,8 +10,6 @@ static bool hook(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_t
 static void fault(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_t warp);
 struct debug_state dbg = {.big = PTHREAD_MUTEX_INITIALIZER, .hook = {.fn = hook, .fault = fault}};
 
-const struct emu_hook *debug_hook(void) { return &dbg.hook; }
-
 /* ---- events ---- */
 
 static struct out stop_event(const char *reason)
@@ -359,11 +357,9 @@ static bool hook(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_t
         dbg.worker = w;
         if (!r->worker)
             dbg.cycle = emu_debug_cycle(w);
-        if (dbg.dirty) {
-            dbg.dirty = false;
+        if (atomic_exchange(&dbg.dirty, false))
             for (struct debug_run *x = dbg.runs; x; x = x->next)
                 breaks_put(x);
-        }
         go = looks(r, cta, warp);
     }
     run_every();

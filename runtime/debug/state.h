@@ -16,6 +16,8 @@ struct debug_run {
     struct emu_worker *worker;                          /* NULL: simulated */
     bool entered;                                       /* its first instruction was looked at */
     bool killed, told;                                  /* told: of its error */
+    bool alone, apart;                                  /* alone: its blocks run one after the other for good; apart: on all threads in this turn (apart.c) */
+    uint32_t n_put;                                     /* breaks in its code */
     struct history *history;                            /* reverse.c; NULL: none */
 };
 
@@ -51,6 +53,7 @@ struct breakpoint {
     uint64_t n;                                         /* LAUNCH, CYCLE */
     bool enabled, temporary;
     uint64_t reached, hits, ignore;                     /* reached: by whom the filter lets, whatever the condition says */
+    uint64_t reached_before, hits_before;               /* this turn */
     struct filter filter;
     char *condition; struct expr *parsed;               /* NULL: none */
     VEC(struct site) sites;
@@ -85,10 +88,11 @@ struct debug_state {
     struct plan plan;
     struct emu_hook hook;
     atomic_bool interrupt;
-    bool dirty;                                         /* breakpoints changed while the program ran: the code is to be changed */
+    atomic_bool dirty;                                  /* breakpoints changed while the program ran: the code is to be changed */
     bool error_off;                                     /* errors do not stop */
     bool faulted;                                       /* the present stop is behind an error: nothing can be stepped */
     bool go;                                            /* the serving loop ends */
+    bool looked_around;                                 /* an expression read what is not the thread's or block's own */
     uint64_t hits;                                      /* $hits: how often the breakpoint whose condition is looked at was reached */
 };
 extern struct debug_state dbg;
@@ -139,6 +143,7 @@ struct breakpoint *break_hit(struct debug_run *r, struct emu_cta *cta, uint32_t 
 bool filter_lets(const struct breakpoint *b, const struct focus *f);
 /* Counts a hit for the lanes of mask; true: it stops, focus set. */
 bool break_counts(struct breakpoint *b, struct focus *f, uint32_t mask, struct error *condition_error);
+bool break_concerns(const struct breakpoint *b, const struct debug_run *r);    /* it may stop somebody in that kernel's code */
 struct breakpoint *break_would(struct debug_run *r, struct emu_cta *cta, uint32_t warp);     /* as break_hit, but nothing is counted */
 uint32_t break_lane(const struct breakpoint *b, const struct focus *f);        /* the lane it stops for */
 void break_say_hit(struct out *o, const struct breakpoint *b, const struct error *condition_error);
@@ -153,7 +158,12 @@ void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp);  
 void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes);
 void past_started(struct debug_run *r);                 /* the debugger had blocks begun */
 bool past_replays(void);
-bool past_restarts(void);                            /* the grid is to be given up and to begin anew */
+bool past_restarts(void);                            /* the grid is to be given up and to begin anew; any thread */
+void past_turn(struct debug_run *r);                 /* it runs on, alone or apart */
+void past_apart(struct debug_run *r);                /* on several threads: what happens now cannot be had again */
+bool past_can_begin_anew(const struct debug_run *r); /* from its launch, without anybody noticing */
+void past_begin_anew(void);                          /* that is to be */
+void past_host_wrote(void);                          /* memory has changed, by no kernel */
 /* Called first by the hook during a replay. True: the replay is over here, and *event says what to tell. */
 bool past_hook(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event);
 bool past_fault(struct debug_run *r);                /* true: during a replay, which begins anew */
@@ -164,6 +174,7 @@ struct debug_run *run_of(const struct emu_cta *cta);
 struct emu_cta *run_block(const struct debug_run *r, uint64_t index);          /* NULL: not resident */
 void run_start_more(struct debug_run *r);               /* before somebody looks at blocks that may not have begun */
 size_t run_blocks(const struct debug_run *r, struct emu_cta **out, size_t n);  /* one by one, not clusters */
+bool run_wants_entry(const struct debug_run *r);        /* somebody stops at its first instruction */
 void run_every(void);                                   /* asks for the hook before every instruction if there is a reason */
 bool focus_default(struct focus *f, struct emu_cta *cta, uint32_t warp);       /* the first lane of what runs next there */
 
