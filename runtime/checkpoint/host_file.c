@@ -164,6 +164,8 @@ static enum status check_program(struct source *from, struct error *err)
 enum status host_load(const char *path, struct error *err)
 {
     enum status st = hck_open(&host.file, path, err);
+    if (st == ST_OK)
+        st = hck_check(host.file, err);
     if (st != ST_OK)
         return st;
     struct source *from = hck_find(host.file, HCK_CALLS);

@@ -28,13 +28,16 @@ static bool touched(struct pages *p, uint64_t page)
 
 static bool is_zero(const char *p, size_t n)
 {
-    uint64_t any = 0, x;
-    for (size_t i = 0; i + 8 <= n; i += 8) {
-        memcpy(&x, p + i, 8);
-        any |= x;
+    enum { WORDS = 8 };                        /* the compiler makes vectors of them; most pages that are not zero say so in their first */
+    uint64_t any = 0, x[WORDS];
+    size_t i = 0;
+    for (; i + sizeof x <= n && !any; i += sizeof x) {
+        memcpy(x, p + i, sizeof x);
+        for (int k = 0; k < WORDS; k++)
+            any |= x[k];
     }
-    for (size_t i = n & ~(size_t)7; i < n; i++)
-        any |= (uint8_t)p[i];
+    for (; i < n && !any; i++)
+        any = (uint8_t)p[i];
     return !any;
 }
 

@@ -308,7 +308,9 @@ enum status checkpoint_resume(const struct checkpoint_resume *q, struct error *e
     if (st != ST_OK)
         return st;
     summary_subject(q->path);
-    st = resume(r, q, err);
+    st = hck_check(r, err);
+    if (st == ST_OK)
+        st = resume(r, q, err);
     hck_close(r);
     return st;
 }

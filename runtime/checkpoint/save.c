@@ -1,4 +1,4 @@
-/* Writes a checkpoint. One pass, straight from where things are: nothing is copied but into zstd's window. */
+/* Writes a checkpoint. One pass, straight from where things are: nothing is copied but into the writer's block. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

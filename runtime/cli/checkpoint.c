@@ -100,7 +100,10 @@ int info_checkpoint(const char *path)
         say_status(&err);
         return EXIT_OWN_FAILURE;
     }
-    int status = print_checkpoint(r, path);
+    bool whole = hck_check(r, &err) == ST_OK;
+    if (!whole)
+        say_status(&err);
+    int status = whole ? print_checkpoint(r, path) : EXIT_OWN_FAILURE;
     hck_close(r);
     return status;
 }

@@ -132,8 +132,10 @@ static enum status open_bytes(size_t n, struct error *e)
     struct hck_reader *r;
     *e = (struct error){0};
     enum status st = hck_open(&r, path, e);
-    if (st == ST_OK)
-        hck_close(r);
+    if (st != ST_OK)
+        return st;
+    st = hck_check(r, e);
+    hck_close(r);
     return st;
 }
 
