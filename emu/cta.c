@@ -281,6 +281,17 @@ static bool cta_unblock(struct emu_cta *cta, struct ctx *c)
     return any;
 }
 
+bool ctx_sites(struct ctx *c, uint32_t n)
+{
+    if (c->n_sites >= n) return true;
+    struct range_cache *sites = realloc(c->sites, n * sizeof *sites);
+    if (!sites) return false;
+    for (uint32_t i = c->n_sites; i < n; i++) sites[i] = (struct range_cache){ .lo = 1 };
+    c->sites = sites;
+    c->n_sites = n;
+    return true;
+}
+
 bool cta_bind(struct emu_cta *cta, struct ctx *c)
 {
     struct emu_kernel *k = cta->grid->kernel;
@@ -294,12 +305,7 @@ bool cta_bind(struct emu_cta *cta, struct ctx *c)
     uint64_t generation = c->space ? emu_space_generation(c->space) : 0;
     uint32_t sites = kernel_sites(k);
     if (c->sites_kernel == k && c->n_sites >= sites && c->space_generation == generation) return true;
-    if (c->n_sites < sites) {
-        free(c->sites);
-        c->sites = malloc(sites * sizeof *c->sites);
-        c->n_sites = c->sites ? sites : 0;
-        if (!c->sites) return false;
-    }
+    if (!ctx_sites(c, sites)) return false;
     for (uint32_t i = 0; i < c->n_sites; i++) c->sites[i] = (struct range_cache){ .lo = 1 };
     c->sites_kernel = k;
     c->space_generation = generation;

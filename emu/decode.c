@@ -18,8 +18,23 @@ static const char out_of_memory[] = "the host has no memory left for decoding";
 const struct ptx_function *decode_function(const struct decoder *d) { return d->f; }
 const struct ptx_module *decode_module(const struct decoder *d) { return d->m; }
 const struct ptx_operand *decode_element(const struct decoder *d, const struct ptx_operand *o, unsigned k) { return &d->f->vec_pool[o->first + k]; }
-void decode_says_can_wait(struct decoder *d) { d->k->can_wait = true; d->waits[d->index] = true; }
-void decode_says_ordered(struct decoder *d) { d->k->ordered = true; }
+
+/* What is so already is not written again: with a function that is decoded late, others may be reading it. */
+void decode_says_can_wait(struct decoder *d)
+{
+    if (!d->k->can_wait) d->k->can_wait = true;
+    d->waits[d->index] = true;
+}
+
+void decode_says_ordered(struct decoder *d)
+{
+    if (!d->k->ordered) d->k->ordered = true;
+}
+
+void decode_says_stacks(struct decoder *d)
+{
+    if (!d->k->stacks) d->k->stacks = true;
+}
 
 void *decode_aux(struct decoder *d, size_t bytes)
 {

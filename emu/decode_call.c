@@ -27,7 +27,7 @@ static const struct insn *enter_code(const struct insn *in, struct warp *w, stru
     if ((uint64_t)flow_local_top(w) + CALL_LOCAL_BYTES + code->local_bytes > w->local_stride)
         return insn_fault(in, w, c, lane, ST_HARDWARE_STACK_ERROR, "the call of %s overflows the stack of %u bytes a thread; cudaDeviceSetLimit(cudaLimitStackSize, ..) makes it larger",
                           code->function->name, w->local_stride);
-    struct activation *a = flow_call(w, code, site, in + 1);
+    struct activation *a = ctx_sites(c, kernel_sites(c->grid->kernel)) ? flow_call(w, code, site, in + 1) : NULL;
     if (!a) return no_memory(in, w, c);
     for (uint32_t i = 0; i < site->n_params; i++) memcpy(a->frame + code->param_at + i * WORD_ROW, from + site->params[i], WORD_ROW);
     return code->insns;
@@ -399,7 +399,7 @@ static handler call_handler(struct decoder *d, const struct call *call, struct c
     site->function = UINT32_MAX;
     if (!call->function) {
         site->address = decode_source(d, call->callee, PTX_U64, 8);
-        d->k->stacks = true;
+        decode_says_stacks(d);
         return run_call_address;
     }
     site->name = call->function->name;

@@ -284,7 +284,7 @@ static const struct insn *run_stackrestore(const struct insn *in, struct warp *w
 enum status decode_stack(struct decoder *d, const struct ptx_insn *in)
 {
     unsigned width = ptx_type_bytes((enum ptx_type)in->types[0]);
-    d->k->stacks = true;
+    decode_says_stacks(d);
     bool takes = in->op == PTX_OP_ALLOCA, gives = in->op == PTX_OP_STACKRESTORE;
     uint32_t a = takes || gives ? decode_source(d, &in->operands[takes ? 1 : 0], (enum ptx_type)in->types[0], width) : FRAME_TRUE;
     uint32_t to = gives ? FRAME_TRUE : decode_dest(d, &in->operands[0], width, false);

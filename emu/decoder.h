@@ -37,11 +37,22 @@ struct fix { uint32_t record; uint32_t insn; };             /* imm becomes the d
 struct table_fix { int32_t *entry; uint32_t record, insn; };  /* an entry of a branch table, relative to the record */
 struct meet { uint32_t record; int32_t block; };            /* extra becomes the distance to the marker of block; 0 = none */
 
+/* Functions whose addresses initialisers hold, and what they call by name: any of them may be called by a kernel that calls through a pointer. Tables of
+ * them can be so large (NCCL's has five million instructions) that each is parsed and decoded when it is called first, and only its text is looked at before. */
+struct shared_use { uint32_t function; int32_t sym; };
+struct addressed {                             /* addressed.c */
+    bool known;                                /* the rest is filled in */
+    bool late;                                 /* they are decoded when they are called */
+    bool reserves;                             /* late: one may name the shared memory that the system reserves */
+    VEC(struct shared_use) shared;             /* late: shared variables that they may name */
+};
+
 struct emu_image {                             /* image.c, kernel.c */
     struct ptx_module *m;
     struct emu_space *space;
     uint64_t *var_address;                     /* per module variable; 0 = none */
     bool *called_by_address;                   /* functions that initialisers name */
+    struct addressed addressed;
     emu_place_fn place; void *place_user;      /* as emu_image_create got them */
     struct map body_variables;                 /* function << 32 | own variable -> address */
     struct map kernels;                        /* function number -> struct emu_kernel * */
@@ -57,8 +68,10 @@ struct emu_kernel {
     _Atomic(const struct code *) *codes;       /* per function of the module; NULL = not decoded yet */
     struct map shared;                         /* shared symbol -> 1 + offset; see kernel_shared_key */
     uint32_t shared_bytes, dynamic_align, local_bytes;
-    uint32_t n_sites, n_records, n_regs;
+    _Atomic uint32_t n_sites;                  /* grows with functions that are decoded late */
+    uint32_t n_records, n_regs;
     bool can_wait, ordered, stacks;
+    struct emu_kernel_facts facts;             /* as they were when the kernel was made: what a launch goes by */
     bool reserves;                             /* names the shared memory that the system reserves */
     void *lock;
 };
@@ -132,6 +145,8 @@ enum status decode_cluster_barrier(struct decoder *d, const struct ptx_insn *in)
 void decode_end(struct decoder *d);            /* the end of the text: as ret */
 /* image.c: .global and .const variables declared inside a body are placed when the function is decoded; 0: no storage, or no memory */
 uint64_t image_body_variable(struct emu_image *im, uint32_t function, uint32_t own, struct error *err);
+/* addressed.c: with the image's lock held; false: no memory */
+bool image_addressed(struct emu_image *im, const struct addressed **out);
 /* kernel.c */
 void kernel_free(struct emu_kernel *k);
 uint64_t kernel_shared_key(const struct emu_kernel *k, uint32_t function, int32_t sym);

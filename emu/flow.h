@@ -111,6 +111,7 @@ static inline void flow_charge(const struct insn *in, const struct warp *w, stru
 
 /* cta.c */
 bool cta_bind(struct emu_cta *cta, struct ctx *c);             /* the worker works on this CTA from now on; false: no memory */
+bool ctx_sites(struct ctx *c, uint32_t n);                      /* room for n sites, what they remember is kept; false: no memory */
 enum emu_result cta_no_memory(struct ctx *c);                  /* the fault for that */
 void warp_yield(struct warp *w, struct ctx *c);                /* after WARP_YIELD: the split goes to the end of the row */
 /* One block, outside any cluster: `index` counts blocks. */

@@ -105,6 +105,7 @@ void emu_image_free(struct emu_image *im)
         if (im->kernels.slots[i].value) kernel_free((struct emu_kernel *)im->kernels.slots[i].value);
     map_free(&im->kernels);
     map_free(&im->body_variables);
+    vec_free(&im->addressed.shared);
     if (im->lock) pthread_mutex_destroy(im->lock);
     free(im->lock);
     free(im->var_address);

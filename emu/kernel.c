@@ -36,7 +36,7 @@ const struct emu_space *kernel_space(const struct emu_kernel *k) { return k->ima
 uint32_t kernel_entry(const struct emu_kernel *k) { return k->entry; }
 bool kernel_stacks(const struct emu_kernel *k) { return k->stacks; }
 bool kernel_reserves(const struct emu_kernel *k) { return k->reserves; }
-uint32_t kernel_sites(const struct emu_kernel *k) { return k->n_sites + 1; }
+uint32_t kernel_sites(const struct emu_kernel *k) { return atomic_load_explicit(&k->n_sites, memory_order_relaxed) + 1; }
 uint32_t kernel_dynamic_at(const struct emu_kernel *k) { return (k->shared_bytes + k->dynamic_align - 1) & ~(k->dynamic_align - 1); }
 
 /* ---- the survey ---------------------------------------------------------------------------------------------------- */
@@ -79,12 +79,27 @@ static bool survey_symbol(struct survey *s, uint32_t function, int32_t sym, bool
     return !v || v->space != PTX_SPACE_SHARED || place_shared(s, function, sym, v);
 }
 
+/* What is decoded while the kernel runs changes nothing that its launch went by: every shared variable has its place, and the rest is assumed. */
+static bool survey_late(struct survey *s, const struct addressed *a)
+{
+    s->k->ordered = true;
+    s->k->reserves |= a->reserves;
+    for (size_t i = 0; i < a->shared.n; i++) {
+        const struct shared_use *u = &a->shared.at[i];
+        if (!place_shared(s, u->function, u->sym, ptx_symbol_var(s->m, &s->m->functions[u->function], u->sym))) return false;
+    }
+    return true;
+}
+
 static bool survey_by_address(struct survey *s)
 {
     if (s->by_address) return true;
     s->by_address = true;
     s->k->stacks = true;
     s->k->can_wait = true;
+    const struct addressed *a;
+    if (!image_addressed(s->k->image, &a)) return false;
+    if (a->late) return survey_late(s, a);
     for (uint32_t i = 0; i < s->m->n_functions; i++)
         if (s->k->image->called_by_address[i] && s->m->functions[i].has_body && !queue(s, i)) return false;
     return true;
@@ -194,6 +209,18 @@ static enum status decode_all(struct emu_kernel *k, struct error *err)
     return st;
 }
 
+static void settle_facts(struct emu_kernel *k)
+{
+    struct emu_kernel_facts *f = &k->facts;
+    emu_function_facts(k->image->m, k->entry, f);
+    f->shared_bytes = k->shared_bytes;
+    f->local_bytes = k->local_bytes;
+    f->regs = k->n_regs + 8;
+    f->records = k->n_records;
+    f->can_wait = k->can_wait;
+    f->ordered = k->ordered;
+}
+
 static enum status kernel_make(struct emu_kernel **out, struct emu_image *im, uint32_t function, struct error *err)
 {
     struct emu_kernel *k = calloc(1, sizeof *k);
@@ -210,6 +237,7 @@ static enum status kernel_make(struct emu_kernel **out, struct emu_image *im, ui
         return error_set(err, ST_OUT_OF_MEMORY, "the host has no memory left for a kernel");
     }
     enum status st = decode_all(k, err);
+    if (!st) settle_facts(k);
     if (!st && !map_put_int(&im->kernels, function, (uintptr_t)k)) st = error_set(err, ST_OUT_OF_MEMORY, "the host has no memory left for a kernel");
     if (st) kernel_free(k);
     else *out = k;
@@ -250,13 +278,4 @@ void emu_function_facts(const struct ptx_module *m, uint32_t function, struct em
         if (m->vars[i].space == PTX_SPACE_CONST) out->const_bytes += (uint32_t)m->vars[i].bytes;
 }
 
-void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out)
-{
-    emu_function_facts(k->image->m, k->entry, out);
-    out->shared_bytes = k->shared_bytes;
-    out->local_bytes = k->local_bytes;
-    out->regs = k->n_regs + 8;
-    out->records = k->n_records;
-    out->can_wait = k->can_wait;
-    out->ordered = k->ordered;
-}
+void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out) { *out = k->facts; }

@@ -1,5 +1,6 @@
 /* Calls: parameters of every size, divergence inside and around them, exits inside, the stack, faults and single steps. */
 #include "tests/unit/emu_run.h"
+#include <pthread.h>
 
 #define ENTRY ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<40>; .reg .b64 %rd<20>; .reg .f32 %f<8>;\n" \
     "ld.param.u64 %rd1, [p]; mov.u32 %r9, %tid.x; mul.wide.u32 %rd8, %r9, 4; add.s64 %rd9, %rd1, %rd8;\n"
@@ -106,6 +107,76 @@ START_TEST(stack_allocation)
 }
 END_TEST
 
+/* A table of functions whose text is too large to be decoded in advance: they are decoded at their first calls, by two workers at once. Their shared
+ * variables, those of what they call and their own, have their places all the same. */
+enum { LARGE = 3 << 20, HALF = 4 };
+struct half { struct emu_grid *grid; uint64_t first; bool done; };
+static void *run_half(void *user)
+{
+    struct half *h = user;
+    struct emu_worker *w;
+    struct emu_cta *cta;
+    h->done = emu_worker_create(&w, NULL) == ST_OK;
+    for (uint64_t i = h->first; i < h->first + HALF && h->done; i++) {
+        enum emu_result r = EMU_FAULT;
+        if (emu_cta_start(&cta, h->grid, w, i, 0, NULL) == ST_OK)
+            do r = emu_cta_run(cta, w, 20);
+            while (r == EMU_YIELD);
+        h->done = r == EMU_DONE;
+        if (h->done) emu_cta_free(cta, w);
+    }
+    if (w) emu_worker_free(w);
+    return NULL;
+}
+
+START_TEST(large_table)
+{
+    const char *const parts[] = { PTX_HEAD ".shared .u32 of_a, of_c, of_nobody[100];\n"
+            ".func (.param .b32 r) c(.param .b32 n) { .reg .b32 %r<4>; ld.param.u32 %r1, [n]; st.shared.u32 [of_c], %r1; ld.shared.u32 %r1, [of_c]; add.u32 %r1, %r1, 1; st.param.b32 [r], %r1; ret; }\n"
+            ".func (.param .b32 r) a(.param .b32 n) { .reg .b32 %r<4>; { .param .b32 x; .param .b32 y; ld.param.u32 %r1, [n]; st.shared.u32 [of_a], %r1; /*",
+                                  "*/ ld.shared.u32 %r2, [of_a]; st.param.b32 [x], %r2; call (y), c, (x); ld.param.b32 %r3, [y]; } st.param.b32 [r], %r3; ret; }\n"
+            ".func (.param .b32 r) b(.param .b32 n) { .reg .b32 %r<4>; .shared .u32 own; ld.param.u32 %r1, [n]; st.shared.u32 [own], %r1; /*",
+                                  "*/ ld.shared.u32 %r2, [own]; shl.b32 %r2, %r2, 1; st.param.b32 [r], %r2; ret; }\n"
+            ".visible .global .align 8 .u64 table[2] = { a, b };\n"
+            ENTRY "mov.u32 %r2, %ctaid.x; and.b32 %r2, %r2, 1; mul.wide.u32 %rd3, %r2, 8; mov.u64 %rd4, table; add.s64 %rd4, %rd4, %rd3; ld.global.u64 %rd5, [%rd4];"
+            "{ .param .b32 x; .param .b32 y; mov.u32 %r3, %ctaid.x; st.param.b32 [x], %r3; proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (y), %rd5, (x), proto; ld.param.b32 %r1, [y]; }"
+            "mul.wide.u32 %rd6, %r3, 4; add.s64 %rd9, %rd9, %rd6;" END };
+    char *text = calloc(1, 2 * LARGE + 4096);
+    ck_assert_ptr_nonnull(text);
+    for (size_t i = 0, n = 0; i < 3; i++, n += LARGE) {
+        strcpy(text + n, parts[i]);
+        n += strlen(parts[i]);
+        if (i < 2) memset(text + n, 'x', LARGE);
+    }
+    run_open(text);
+    struct emu_kernel_facts late, whole;
+    emu_kernel_facts(run_get("k"), &late);
+    ck_assert_uint_eq(late.shared_bytes, 12);              /* of_a, of_c, own */
+    ck_assert(late.ordered && late.can_wait);
+    uint64_t out = (uint64_t)(uintptr_t)run.out;
+    struct emu_grid *g;
+    pthread_t thread[2];
+    run.launch.grid[0] = 2 * HALF;
+    run.launch.block[0] = 1;
+    run.launch.params = &out;
+    run.launch.param_bytes = 8;
+    run.launch.parallel = true;
+    ck_assert(emu_grid_create(&g, run_get("k"), &run.launch, NULL) == ST_OK);
+    struct half half[2] = { { g, 0, false }, { g, HALF, false } };
+    for (int i = 0; i < 2; i++) ck_assert_int_eq(pthread_create(&thread[i], NULL, run_half, &half[i]), 0);
+    for (int i = 0; i < 2; i++) ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+    ck_assert(half[0].done && half[1].done);
+    emu_grid_free(g);
+    for (uint32_t c = 0; c < 2 * HALF; c++) ck_assert_uint_eq(run.out[c], c & 1 ? 2 * c : c + 1);
+    run.keep_copies = run.keep_rows = true;                /* for a debugger all is decoded before */
+    run_open(text);
+    free(text);
+    emu_kernel_facts(run_get("k"), &whole);
+    ck_assert_uint_gt(whole.records, late.records + 20);
+    ck_assert_uint_eq(whole.shared_bytes, 12);
+}
+END_TEST
+
 START_TEST(wrong_addresses)
 {
     uint64_t out = (uint64_t)(uintptr_t)run.out;
@@ -186,6 +257,7 @@ Suite *call_suite(void)
     tcase_add_loop_test(t, exit_inside_a_function, 0, VARIANTS);
     tcase_add_loop_test(t, local_memory_of_recursion, 0, VARIANTS);
     tcase_add_loop_test(t, stack_allocation, 0, VARIANTS);
+    tcase_add_test(t, large_table);
     tcase_add_test(t, wrong_addresses);
     tcase_add_test(t, reports);
     tcase_add_loop_test(t, single_steps, 0, 2);
