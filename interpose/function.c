@@ -4,19 +4,20 @@
 /* CUfunction_attribute. */
 enum {
     F_MAX_THREADS, F_SHARED, F_CONST, F_LOCAL, F_REGS, F_PTX_VERSION, F_BINARY_VERSION, F_CACHE_CA, F_MAX_DYNAMIC_SHARED, F_CARVEOUT,
-    F_CLUSTER_MUST_BE_SET, F_CLUSTER_X, F_CLUSTER_Y, F_CLUSTER_Z, F_NON_PORTABLE, F_CLUSTER_POLICY, F_ATTRIBUTES
+    F_CLUSTER_MUST_BE_SET, F_CLUSTER_X, F_CLUSTER_Y, F_CLUSTER_Z, F_NON_PORTABLE, F_CLUSTER_POLICY, F_ATTRIBUTES,
+    F_LATER = 32                               /* up to here: features of toolkits after ours, which no kernel has */
 };
 
 static enum status get_attribute(int *value, int attrib, struct rt_function *f)
 {
-    if (!value || attrib < 0 || attrib >= F_ATTRIBUTES)
+    if (!value || attrib < 0 || attrib >= F_LATER)
         return ST_INVALID_VALUE;
     struct rt_function_info i;
     struct error err = {0};
     enum status st = api_report(rt_function_info(f, &i, &err), &err);
     if (st != ST_OK)
         return st;
-    const int values[F_ATTRIBUTES] = {
+    const int values[F_LATER] = {
         [F_MAX_THREADS] = (int)i.max_threads, [F_SHARED] = (int)i.shared_bytes, [F_CONST] = (int)i.const_bytes, [F_LOCAL] = (int)i.local_bytes,
         [F_REGS] = (int)i.regs, [F_PTX_VERSION] = (int)i.ptx_version, [F_BINARY_VERSION] = (int)i.binary_version, [F_CACHE_CA] = 0,
         [F_MAX_DYNAMIC_SHARED] = (int)i.max_dynamic_shared_bytes, [F_CARVEOUT] = i.carveout, [F_CLUSTER_MUST_BE_SET] = i.cluster_required,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "interpose/api.h"
+#include "runtime/base/log.h"
 #include "runtime/base/map.h"
 
 /* ---- modules ---- */
@@ -203,7 +204,11 @@ static enum status load_library(CUlibrary *library, const void *code, size_t byt
         if (options[i] != HOST_TABLE && options[i] != BINARY_IS_PRESERVED)
             return ST_INVALID_VALUE;
     struct error err = {0};
-    enum status st = api_report(rt_library_load(library, code, bytes, name, &err), &err);
+    enum status st = rt_library_load(library, code, bytes, name, &err);
+    if (st == ST_NO_BINARY_FOR_GPU && api_caller_sm())
+        log_info("%s", err.text);              /* libraries try kernels for GPUs that this one is not, and do without */
+    else
+        st = api_report(st, &err);
     jit_done(&log, &err);
     return st;
 }
