@@ -181,7 +181,11 @@ enum status rt_physical_import(struct rt_mapping **out, int fd)
 {
     host_spoil(HOST_SHARES);
     struct share_header h;
-    struct device *d = share_read(fd, SHARE_PHYSICAL, &h) && h.bytes && h.bytes % RT_GRANULARITY == 0 ? share_device(&h) : NULL;
+    if (!share_read(fd, SHARE_PHYSICAL, &h) || !h.bytes || h.bytes % RT_GRANULARITY)
+        return ST_INVALID_VALUE;
+    struct device *d = share_device(&h);
+    if (!d)
+        d = device_at(0);                      /* of a device that this process does not see: CUDA_VISIBLE_DEVICES gives each rank its own, and they share memory */
     int own = d ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
     if (own < 0)
         return ST_INVALID_VALUE;
