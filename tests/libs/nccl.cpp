@@ -1,5 +1,12 @@
-// NCCL over two simulated devices of one process: all-reduce, broadcast, reduce, all-gather, reduce-scatter, send and receive.
+// NCCL over two simulated devices of one process: all-reduce of floats, halves and integers, broadcast, reduce, all-gather, reduce-scatter, send and
+// receive. `nccl threads`: a thread for each rank; `nccl processes`: a process for each, which see one device each.
+#include <cuda_fp16.h>
 #include <nccl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include <cstring>
 
 #include "check.h"
 
@@ -18,20 +25,38 @@ template <class F> static void each(F f)
     }
 }
 
-int main()
+// All-reduce of whole numbers that every type holds exactly.
+template <class T> static void sum_of(ncclDataType_t type, const char *what)
 {
-    const int devices[RANKS] = {0, 1};
-    int n = 0;
-    OK(cudaGetDeviceCount(&n));
-    if (n < RANKS) {
-        std::printf("%d devices\nFAIL\n", n);
-        return 1;
+    Buffer<T> *in[RANKS], *out[RANKS];
+    std::vector<double> sum(COUNT);
+    for (int r = 0; r < RANKS; r++) {
+        OK(cudaSetDevice(r));
+        in[r] = new Buffer<T>(COUNT);
+        out[r] = new Buffer<T>(COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            const int v = static_cast<int>(uniform() * 100);
+            in[r]->host[i] = static_cast<T>(static_cast<float>(v));
+            sum[i] += v;
+        }
+        in[r]->up();
     }
-    OK(ncclCommInitAll(comm, RANKS, devices));
+    each([&](int r) { return ncclAllReduce(*in[r], *out[r], COUNT, type, ncclSum, comm[r], stream[r]); });
+    for (int r = 0; r < RANKS; r++) {
+        bool same = true;
+        const std::vector<T> &got = out[r]->down();
+        for (int i = 0; i < COUNT; i++) same = same && static_cast<double>(static_cast<float>(got[i])) == sum[i];
+        check(same, what);
+        delete in[r];
+        delete out[r];
+    }
+}
+
+static void collectives()
+{
     Buffer<float> *in[RANKS], *out[RANKS];
     for (int r = 0; r < RANKS; r++) {
         OK(cudaSetDevice(r));
-        OK(cudaStreamCreate(&stream[r]));
         in[r] = new Buffer<float>(random_vector<float>(COUNT));
         out[r] = new Buffer<float>(RANKS * COUNT);
     }
@@ -61,6 +86,87 @@ int main()
     OK(cudaSetDevice(1));
     OK(cudaStreamSynchronize(stream[1]));
     close_to(first(1, COUNT), in[0]->host, 0, "send and receive");
+    for (int r = 0; r < RANKS; r++) {
+        delete in[r];
+        delete out[r];
+    }
+}
+
+// One rank by itself: the sum of both ranks' numbers, which everybody can work out. Answers how many were wrong.
+static int rank(int r, int device, ncclUniqueId id)
+{
+    int wrong = 0;
+    float *data;
+    cudaStream_t s;
+    ncclComm_t c;
+    std::vector<float> v(COUNT);
+    OK(cudaSetDevice(device));
+    OK(cudaStreamCreate(&s));
+    OK(ncclCommInitRank(&c, RANKS, id, r));
+    OK(cudaMalloc(reinterpret_cast<void **>(&data), COUNT * sizeof(float)));
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < COUNT; i++) v[i] = static_cast<float>(i * (r + 1) + round);
+        OK(cudaMemcpyAsync(data, v.data(), COUNT * sizeof(float), cudaMemcpyHostToDevice, s));
+        OK(ncclAllReduce(data, data, COUNT, ncclFloat, ncclSum, c, s));
+        OK(cudaMemcpyAsync(v.data(), data, COUNT * sizeof(float), cudaMemcpyDeviceToHost, s));
+        OK(cudaStreamSynchronize(s));
+        for (int i = 0; i < COUNT; i++) wrong += v[i] != static_cast<float>(3 * i + 2 * round);
+    }
+    OK(ncclCommDestroy(c));
+    OK(cudaFree(data));
+    return wrong;
+}
+
+static int threads()
+{
+    ncclUniqueId id;
+    int wrong[RANKS];
+    OK(ncclGetUniqueId(&id));
+    std::vector<std::thread> all;
+    for (int r = 0; r < RANKS; r++) all.emplace_back([&, r] { wrong[r] = rank(r, r, id); });
+    for (auto &t : all) t.join();
+    for (int r = 0; r < RANKS; r++) check(wrong[r] == 0, "all-reduce of a thread's rank");
+    return report();
+}
+
+static int processes()
+{
+    int way[2], status = 1;
+    OK(pipe(way));
+    const pid_t child = fork();                // before anybody calls CUDA
+    ncclUniqueId id;
+    setenv("CUDA_VISIBLE_DEVICES", child ? "0" : "1", 1);
+    if (!child) {
+        if (read(way[0], &id, sizeof id) != sizeof id) _exit(2);
+        const int wrong = rank(1, 0, id);
+        _exit(wrong != 0);
+    }
+    OK(ncclGetUniqueId(&id));
+    check(write(way[1], &id, sizeof id) == sizeof id, "the identifier is handed on");
+    check(rank(0, 0, id) == 0, "all-reduce of the first process");
+    check(waitpid(child, &status, 0) == child && status == 0, "all-reduce of the second process");
+    return report();
+}
+
+int main(int n_args, char **args)
+{
+    if (n_args > 1) return !std::strcmp(args[1], "threads") ? threads() : processes();
+    const int devices[RANKS] = {0, 1};
+    int n = 0;
+    OK(cudaGetDeviceCount(&n));
+    if (n < RANKS) {
+        std::printf("%d devices\nFAIL\n", n);
+        return 1;
+    }
+    OK(ncclCommInitAll(comm, RANKS, devices));
+    for (int r = 0; r < RANKS; r++) {
+        OK(cudaSetDevice(r));
+        OK(cudaStreamCreate(&stream[r]));
+    }
+    collectives();
+    sum_of<__half>(ncclHalf, "all-reduce of halves");
+    sum_of<int>(ncclInt, "all-reduce of integers");
+    sum_of<double>(ncclDouble, "all-reduce of doubles");
     for (auto c : comm) OK(ncclCommDestroy(c));
     return report();
 }

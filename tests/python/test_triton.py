@@ -11,6 +11,8 @@ import triton
 import triton.language as tl
 
 cuda = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()                    # Triton by itself makes one; where PyTorch is installed it leaves that to it
+assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0
 
 
 class Array:
