@@ -157,6 +157,15 @@ static enum status set_number(const struct knob *k, int64_t v, const char *value
     return ST_OK;
 }
 
+static enum status set_list(const struct knob *k, const char *value, const char *origin, char *at, struct error *err)
+{
+    size_t n = *value ? strlen(at) : 0;
+    if (n + 1 + strlen(value) >= KNOB_TEXT_BYTES || strpbrk(value, "\n\""))
+        return refuse(k, "...", origin, "a list of less than 512 characters without double quotes", err);
+    snprintf(at + n, KNOB_TEXT_BYTES - n, "%s%s", n ? "," : "", value);
+    return ST_OK;
+}
+
 static enum status set_row(struct settings *s, const struct knob *k, const char *value, const char *origin, struct error *err)
 {
     void *at = value_at(s, k);
@@ -183,6 +192,8 @@ static enum status set_row(struct settings *s, const struct knob *k, const char 
             return refuse(k, "...", origin, "a text of one line without double quotes", err);
         strcpy(at, value);
         return ST_OK;
+    case KNOB_TYPE_LIST:
+        return set_list(k, value, origin, at, err);
     }
     return ST_OK;
 }
@@ -438,7 +449,8 @@ char *settings_print(const struct settings *s, size_t row, char *buf, size_t n)
     switch (k->type) {
     case KNOB_TYPE_BOOL: snprintf(buf, n, "%s", *(const bool *)at ? "on" : "off"); break;
     case KNOB_TYPE_INT: snprintf(buf, n, "%lld", (long long)*(const int64_t *)at); break;
-    case KNOB_TYPE_TEXT: snprintf(buf, n, "%s", (const char *)at); break;
+    case KNOB_TYPE_TEXT:
+    case KNOB_TYPE_LIST: snprintf(buf, n, "%s", (const char *)at); break;
     case KNOB_TYPE_BYTES: {
         uint64_t v = *(const uint64_t *)at;
         unsigned unit = 0;

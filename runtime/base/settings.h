@@ -10,6 +10,7 @@
  *         BYTES   uint64_t  as INT with K, M, G (powers of 1024) behind it
  *         CHOICE  int       index into the words of `unit`: "error|warn|info|debug"
  *         TEXT    char[KNOB_TEXT_BYTES]
+ *         LIST    the same; another value is added behind a comma instead of taking its place, an empty one empties the list
  *
  * Layers, each overriding those before: defaults, ./heddle.conf, environment HEDDLE_OPTS, command line.
  * Not thread-safe; set once at start, then read only. No allocation, no ownership. */
@@ -27,8 +28,9 @@ typedef int64_t KNOB_FIELD_INT;
 typedef uint64_t KNOB_FIELD_BYTES;
 typedef int KNOB_FIELD_CHOICE;
 typedef char KNOB_FIELD_TEXT[KNOB_TEXT_BYTES];
+typedef KNOB_FIELD_TEXT KNOB_FIELD_LIST;
 
-enum knob_type { KNOB_TYPE_BOOL, KNOB_TYPE_INT, KNOB_TYPE_BYTES, KNOB_TYPE_CHOICE, KNOB_TYPE_TEXT };
+enum knob_type { KNOB_TYPE_BOOL, KNOB_TYPE_INT, KNOB_TYPE_BYTES, KNOB_TYPE_CHOICE, KNOB_TYPE_TEXT, KNOB_TYPE_LIST };
 
 struct knob {
     const char *name;              /* with underscores */

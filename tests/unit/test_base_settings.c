@@ -7,7 +7,7 @@
 
 #include "runtime/knobs.h"
 
-struct values { KNOB_FIELD_BOOL flag; KNOB_FIELD_INT count; KNOB_FIELD_BYTES room; KNOB_FIELD_CHOICE colour; KNOB_FIELD_TEXT out_dir; };
+struct values { KNOB_FIELD_BOOL flag; KNOB_FIELD_INT count; KNOB_FIELD_BYTES room; KNOB_FIELD_CHOICE colour; KNOB_FIELD_TEXT out_dir; KNOB_FIELD_LIST files; };
 
 static const struct knob rows[] = {
     KNOB_ROW(struct values, flag, BOOL, "off", "", 0, 0, "a flag")
@@ -15,6 +15,7 @@ static const struct knob rows[] = {
     KNOB_ROW(struct values, room, BYTES, "2M", "B", 0, INT64_MAX, "some room")
     KNOB_ROW(struct values, colour, CHOICE, "green", "red|green|blue", 0, 0, "a word")
     KNOB_ROW(struct values, out_dir, TEXT, "", "path", 0, 0, "a text")
+    KNOB_ROW(struct values, files, LIST, "", "paths", 0, 0, "a list")
 };
 enum { N = sizeof rows / sizeof *rows };
 
@@ -47,6 +48,26 @@ START_TEST(test_text)
     ck_assert_str_eq(origins[1], "f.conf:4");
     ck_assert_int_eq(settings_text(&s, "count = 1\nnonsense\n", "f.conf", &err), ST_INVALID_VALUE);
     ck_assert_ptr_nonnull(strstr(err.text, "f.conf:2"));
+}
+END_TEST
+
+START_TEST(test_list)
+{
+    char packed[256], long_one[KNOB_TEXT_BYTES - 4];
+    ck_assert_int_eq(settings_text(&s, "files = a.so\nfiles = b.so,c.so\n", "f.conf", &err), ST_OK);
+    ck_assert_int_eq(settings_words(&s, "--files d.so", "HEDDLE_OPTS", &err), ST_OK);
+    ck_assert_str_eq(v.files, "a.so,b.so,c.so,d.so");
+    settings_pack(&s, packed, sizeof packed);
+    ck_assert_int_eq(settings_defaults(&s, &err), ST_OK);
+    ck_assert_str_eq(v.files, "");
+    ck_assert_int_eq(settings_text(&s, packed, "launcher", &err), ST_OK);
+    ck_assert_str_eq(v.files, "a.so,b.so,c.so,d.so");
+    memset(long_one, 'x', sizeof long_one);
+    long_one[sizeof long_one - 1] = 0;
+    ck_assert_int_eq(settings_set(&s, "files", long_one, "here", &err), ST_INVALID_VALUE);
+    ck_assert_str_eq(v.files, "a.so,b.so,c.so,d.so");
+    ck_assert_int_eq(settings_set(&s, "files", "", "here", &err), ST_OK);
+    ck_assert_str_eq(v.files, "");
 }
 END_TEST
 
@@ -220,6 +241,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, NULL);
     tcase_add_test(t, test_defaults);
     tcase_add_test(t, test_text);
+    tcase_add_test(t, test_list);
     tcase_add_loop_test(t, test_refused, 0, 14);
     tcase_add_test(t, test_args);
     tcase_add_test(t, test_words);
