@@ -224,6 +224,8 @@ docs-check: $(core) $(BUILD)/ptx-cover                               ## fail whe
 install: all                                                         ## install under DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/heddle/shims
 	install -m 755 $(BUILD)/heddle $(DESTDIR)$(PREFIX)/bin/heddle
+	install -d $(DESTDIR)$(PREFIX)/include
+	install -m 644 emu/heddle_plugin.h $(DESTDIR)$(PREFIX)/include/heddle_plugin.h
 	install -m 755 $(BUILD)/libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/libheddle.so
 	install -m 755 $(cudart_shims) $(DESTDIR)$(PREFIX)/lib/heddle/shims
 	ln -sf ../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/libcuda.so

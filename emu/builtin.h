@@ -8,7 +8,7 @@
 typedef enum status (*builtin_fn)(struct ctx *c, struct warp *w, const struct insn *in, uint32_t mask, uint32_t (*params)[32], uint32_t (*returns)[32]);
 
 builtin_fn builtin_find(const char *name);     /* NULL: there is no such function */
-bool builtin_is_ordered(builtin_fn fn);        /* its results depend on the order of CTAs: decode_says_ordered */
+bool builtin_is_ordered(builtin_fn fn);        /* its results depend on the order of calls: decode_says_calls_host */
 
 /* One printf as vprintf does it (emu/builtin_printf.c): format and arguments at generic addresses of lane `lane`. The text goes to the launch's output.
  * *result: number of arguments, or -1 for a null format. */

@@ -36,6 +36,12 @@ void decode_says_stacks(struct decoder *d)
     if (!d->k->stacks) d->k->stacks = true;
 }
 
+void decode_says_calls_host(struct decoder *d)
+{
+    decode_says_ordered(d);
+    if (!d->k->calls_host) d->k->calls_host = true;
+}
+
 void *decode_aux(struct decoder *d, size_t bytes)
 {
     void *p = arena_alloc(d->keep, bytes);

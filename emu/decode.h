@@ -38,6 +38,7 @@ void *decode_aux(struct decoder *d, size_t bytes);                 /* memory tha
 void decode_says_can_wait(struct decoder *d);
 void decode_says_ordered(struct decoder *d);
 void decode_says_stacks(struct decoder *d);
+void decode_says_calls_host(struct decoder *d);                   /* which is ordered, too */
 /* True when the register is read nowhere in the function (an atom whose result is unused is a red). */
 bool decode_is_dead(const struct decoder *d, const struct ptx_operand *o);
 /* ld.param and st.param of a function's own parameters and of calls: emu/decode_call.c. *handled: false when it is no such access. */

@@ -54,6 +54,7 @@ struct emu_image {                             /* image.c, kernel.c */
     bool *called_by_address;                   /* functions that initialisers name */
     struct addressed addressed;
     emu_place_fn place; void *place_user;      /* as emu_image_create got them */
+    emu_extern_fn find; void *find_user;       /* see emu_image_externs; NULL: nothing is found */
     struct map body_variables;                 /* function << 32 | own variable -> address */
     struct map kernels;                        /* function number -> struct emu_kernel * */
     bool late;                                 /* see emu_image_late */
@@ -70,7 +71,7 @@ struct emu_kernel {
     uint32_t shared_bytes, dynamic_align, local_bytes;
     _Atomic uint32_t n_sites;                  /* grows with functions that are decoded late */
     uint32_t n_records, n_regs;
-    bool can_wait, ordered, stacks;
+    bool can_wait, ordered, calls_host, stacks;
     struct emu_kernel_facts facts;             /* as they were when the kernel was made: what a launch goes by */
     bool reserves;                             /* names the shared memory that the system reserves */
     void *lock;

@@ -84,6 +84,15 @@ void emu_image_tune(struct emu_image *image, bool keep_copies, bool keep_rows);
  * write must stay where it is. */
 void emu_image_late(struct emu_image *image);
 
+/* A host function that device code may call: emu/heddle_plugin.h. What it names lives as long as the process. */
+struct emu_extern { void (*function)(void); const char *signature /* NULL: none is stated */, *library; };
+/* Answers functions that the module declares and does not define. False: there is none of that name. */
+typedef bool (*emu_extern_fn)(void *user, const char *name, struct emu_extern *out);
+/* Before the first emu_kernel_get. A kernel that calls such functions `calls_host`. */
+void emu_image_externs(struct emu_image *image, emu_extern_fn find, void *user);
+struct heddle_plugin_host;
+extern const struct heddle_plugin_host emu_plugin_host;        /* for the functions' library, see emu/heddle_plugin.h */
+
 enum emu_policy { EMU_ITS, EMU_STACK };        /* divergence: independent thread scheduling, or the post-dominator stack */
 
 struct emu_kernel;
@@ -103,7 +112,8 @@ struct emu_kernel_facts {
     bool can_wait;                             /* has what a spin can wait on: atomics, volatile/relaxed/acquire loads, nanosleep */
     bool ordered;                              /* CTAs must run on one host thread for a result that does not depend on threads:
                                                   atomics whose result is used or whose operation does not commute (float add, exch, cas),
-                                                  device malloc, printf, strong loads and stores, %clock */
+                                                  device malloc, printf, plug-ins, strong loads and stores, %clock */
+    bool calls_host;                           /* printf, malloc, free, plug-ins: what the host does depends on the order of their calls */
 };
 void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out);
 /* What a declaration says by itself: nothing is parsed or decoded, the rest is 0. */
@@ -117,6 +127,7 @@ struct emu_host {                              /* what device built-ins ask of t
     uint64_t (*heap_alloc)(void *user, uint64_t bytes);            /* device malloc: 16-byte aligned, in the space; 0 = exhausted */
     bool (*heap_free)(void *user, uint64_t address);               /* false: not a heap block */
     uint64_t (*time_ns)(void *user);                               /* %globaltimer */
+    bool (*again)(void *user);                                     /* a debugger went back: what runs has run before */
 };
 
 struct emu_launch {                            /* everything a launch says; copied by emu_grid_create */

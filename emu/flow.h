@@ -131,6 +131,8 @@ struct call_site {
     uint32_t address;                          /* indirect: row of 8-byte addresses */
     uint32_t n_params, n_returns;              /* words */
     uint32_t *params, *returns;                /* frame offsets in the caller's frame */
+    const struct plugin_call *plugin;          /* a host function's */
+    const char *why;                           /* neither: what to say of it */
     enum status (*builtin)(struct ctx *c, struct warp *w, const struct insn *in, uint32_t mask, uint32_t (*params)[32], uint32_t (*returns)[32]);
     const char *name;
 };

@@ -121,6 +121,12 @@ void emu_image_tune(struct emu_image *im, bool keep_copies, bool keep_rows)
     im->keep_rows = keep_rows;
 }
 
+void emu_image_externs(struct emu_image *im, emu_extern_fn find, void *user)
+{
+    im->find = find;
+    im->find_user = user;
+}
+
 void emu_image_late(struct emu_image *im) { im->late = true; }
 
 bool emu_image_symbol(const struct emu_image *im, const char *name, uint64_t *address, uint64_t *bytes)

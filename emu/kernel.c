@@ -84,6 +84,7 @@ static bool survey_late(struct survey *s, const struct addressed *a)
 {
     s->k->ordered = true;
     s->k->reserves |= a->reserves;
+    for (uint32_t i = 0; i < s->m->n_functions; i++) s->k->calls_host |= !s->m->functions[i].has_body;
     for (size_t i = 0; i < a->shared.n; i++) {
         const struct shared_use *u = &a->shared.at[i];
         if (!place_shared(s, u->function, u->sym, ptx_symbol_var(s->m, &s->m->functions[u->function], u->sym))) return false;
@@ -219,6 +220,7 @@ static void settle_facts(struct emu_kernel *k)
     f->records = k->n_records;
     f->can_wait = k->can_wait;
     f->ordered = k->ordered;
+    f->calls_host = k->calls_host;
 }
 
 static enum status kernel_make(struct emu_kernel **out, struct emu_image *im, uint32_t function, struct error *err)

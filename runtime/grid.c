@@ -81,6 +81,12 @@ static uint64_t device_time(void *context)
     return device_now_ns(((const struct rt_context *)context)->device);
 }
 
+static bool runs_again(void *context)
+{
+    (void)context;
+    return debug_on() && debug_silent();
+}
+
 static void run_fill(struct grid_run *r, const struct launch_op *o)
 {
     const struct rt_function *f = o->function;
@@ -145,7 +151,7 @@ enum status grid_begin_from(struct op *op, struct grid_state *from, struct error
         .grid_id = r->grid_id, .cooperative = o->cooperative,
         .n_sm = (uint32_t)d->sm_count, .max_warps_per_sm = (uint32_t)(d->max_threads_per_sm / d->warp_size), .sm = (uint32_t)d->sm,
         .max_shared_bytes = (uint32_t)function_shared_limit(f), .stack_bytes = (uint32_t)c->limits[RT_LIMIT_STACK], .policy = (uint8_t)(sim_on() ? sim_policy(c->device) : EMU_ITS), .parallel = !r->ordered,
-        .host = {.user = c, .output = context_output, .heap_alloc = heap_alloc, .heap_free = heap_free, .time_ns = device_time},
+        .host = {.user = c, .output = context_output, .heap_alloc = heap_alloc, .heap_free = heap_free, .time_ns = device_time, .again = runs_again},
     };
     memcpy(l.grid, o->grid, sizeof l.grid);
     memcpy(l.block, o->block, sizeof l.block);

@@ -52,6 +52,9 @@ struct runtime {
 };
 extern struct runtime the;
 
+enum status plugins_load(struct error *err) MUST_CHECK; /* the libraries of the setting `plugin`; once */
+bool plugins_find(void *user, const char *name, struct emu_extern *out);       /* for emu_image_externs */
+
 enum status device_make(struct device *d) MUST_CHECK;   /* primary context object and default pool */
 struct device *device_at(int ordinal);                  /* NULL: none */
 void device_uuid(const struct rt_device_facts *gpu, int number, uint8_t uuid[16]);
@@ -361,7 +364,7 @@ struct rt_function {
     struct emu_kernel *kernel;                          /* NULL until first needed */
     struct emu_kernel_facts facts;                      /* once known; those that need decoding only if there is no cubin to say them */
     bool known;
-    bool ordered, can_wait; uint32_t shared_bytes;      /* of the decoded kernel, once ready */
+    bool ordered, can_wait, calls_host; uint32_t shared_bytes;      /* of the decoded kernel, once ready */
     const struct cubin_kernel *cubin;
     uint32_t regs, max_threads;
     uint32_t max_dynamic_shared_bytes;

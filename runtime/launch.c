@@ -88,6 +88,7 @@ static enum status prepare(struct rt_function *f, struct error *err)
     emu_kernel_facts(k, &facts);
     f->ordered = facts.ordered;
     f->can_wait = facts.can_wait;
+    f->calls_host = facts.calls_host;
     f->shared_bytes = facts.shared_bytes;
     if (!f->known) {
         uint32_t regs = f->cubin ? f->cubin->registers : facts.regs;

@@ -324,6 +324,7 @@ enum status module_make_again(struct rt_module **out, struct rt_context *c, stru
         module_free(m);
         return st;
     }
+    emu_image_externs(m->image, plugins_find, NULL);
     emu_image_late(m->image);                  /* also where nothing is late: a checkpoint may go on on a simulated GPU, where registers must have the same rows */
     if (checkpoint_whole_rows(debug_on()))
         emu_image_tune(m->image, true, true);

@@ -152,7 +152,9 @@ static enum status start(struct error *err)
         if (st != ST_OK)
             return error_set(err, st, "no host memory for device %d", i);
     }
-    st = checkpoint_start(err);
+    st = plugins_load(err);
+    if (st == ST_OK)
+        st = checkpoint_start(err);
     return st == ST_OK ? host_start(err) : st;
 }
 

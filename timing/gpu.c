@@ -322,13 +322,24 @@ static void regroup(struct timing_gpu *g, uint32_t group)
     g->group = group;
 }
 
+/* SMs in their order, as long as somebody asks the host for something. */
+static void run_groups(struct timing_gpu *g, bool in_order)
+{
+    uint32_t n = (g->n_sms + g->group - 1) / g->group;
+    if (!in_order)
+        team_run(g->team, n, run_group, g);
+    for (uint32_t i = 0; in_order && i < n; i++)
+        run_group(g, i);
+}
+
 static void window(struct timing_gpu *g, uint64_t until)
 {
     g->until = until;
-    bool more = false;
+    bool more = false, in_order = false;
     uint32_t group = 1;
     for (const struct kernel *k = g->kernels; k; k = k->next) {
         more = more || k->next_cta < k->let;
+        in_order = in_order || k->spec.calls_host;
         if (k->spec.cluster > 1)
             group = CLUSTER_GROUP;
     }
@@ -337,7 +348,7 @@ static void window(struct timing_gpu *g, uint64_t until)
         g->sms[i].more_ctas = more;
     give_all(g);
     do {
-        team_run(g->team, (g->n_sms + g->group - 1) / g->group, run_group, g);
+        run_groups(g, in_order);
         g->replies_taken = true;
     } while (give_stopped(g));
     team_run(g->team, g->n_channels, run_channel, g);

@@ -154,7 +154,7 @@ int resume_alone(struct cli *c, const char *file)
         return EXIT_OWN_FAILURE;
     }
     bool timing = c->knobs.more.n || c->knobs.values.mode == KNOB_MODE_SIM;
-    if (!cli_gpu(c) || (timing && !cli_timing_check(c, false)))
+    if (!cli_gpu(c) || !cli_plugins(c) || (timing && !cli_timing_check(c, false)))
         return EXIT_OWN_FAILURE;
     if (!run_export_settings(c) || unsetenv("CUDA_VISIBLE_DEVICES") != 0) {
         say_error("no memory for the environment");

@@ -31,6 +31,8 @@ const struct rt_device_facts *cli_gpu(const struct cli *c);
 bool cli_timing_check(const struct cli *c, bool warnings);
 /* Takes over what GPGPU-Sim's options say of checkpoints. False: reported. */
 bool cli_timing_checkpoint(struct cli *c);
+/* Checks the plug-ins and makes their paths absolute. False: reported. */
+bool cli_plugins(struct cli *c);
 int cli_main(int argc, char **argv);
 
 struct verb { const char *name; int (*run)(struct cli *, int argc, char **argv); const char *syntax, *summary; };

@@ -191,7 +191,7 @@ static bool prepare(struct cli *c, const struct target *t)
         return false;
     }
     bool timing = c->knobs.more.n || c->knobs.values.mode == KNOB_MODE_SIM;
-    if (!cli_gpu(c) || (timing && !(cli_timing_check(c, false) && cli_timing_checkpoint(c))))
+    if (!cli_gpu(c) || !cli_plugins(c) || (timing && !(cli_timing_check(c, false) && cli_timing_checkpoint(c))))
         return false;
     if (!c->library[0]) {
         say_error("libheddle.so is neither beside the launcher nor in ../lib/heddle");
