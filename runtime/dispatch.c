@@ -246,6 +246,18 @@ static uint64_t ctas_whole(struct grid_run *r, struct worker *w, uint64_t index,
     return n;
 }
 
+/* With a debugger: every resident lies still, and whoever is put back here goes on the same way. */
+static void boundary(struct grid_run *r, const struct worker *w)
+{
+    struct emu_counters n;
+    emu_worker_counters(w->emu, &n);
+    if (n.warp_insns - r->boundary > r->gap)
+        r->gap = n.warp_insns - r->boundary;
+    r->boundary = n.warp_insns;
+    if (n.warp_insns >= r->look_at)
+        r->look_at = debug_boundary(r->op);
+}
+
 /* A turn of a CTA that may wait. True: it is still there. */
 static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, int patience)
 {
@@ -271,6 +283,8 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
         else if (patience == 0)
             c->quantum = c->quantum * 2 < QUANTUM_FIRST ? c->quantum * 2 : QUANTUM_FIRST;
         progress(r, w);
+        if (debug_on() && !r->together && r->residents.n == 1)
+            boundary(r, w);
         if (spins || grid_halted(r) || patience-- <= 0)
             return true;
     }
@@ -389,6 +403,7 @@ static void work_debugged(struct grid_run *r, struct worker *w)
     size_t most = r->together ? r->residency : 1;
     if (!vec_reserve(&r->residents, most > DEBUG_RESIDENTS ? most : DEBUG_RESIDENTS))      /* they stay where they are while one of them runs */
         return;
+    r->boundary = r->turn_from.warp_insns;
     residents_turn(r, w);
     while (r->residents.n < most && start_next(r, w)) {
         struct resident *c = r->residents.n ? &r->residents.at[r->residents.n - 1] : NULL;
@@ -397,7 +412,10 @@ static void work_debugged(struct grid_run *r, struct worker *w)
         cta_end(r, w, c->cta);
         c->cta = NULL;
         residents_compact(r);
+        if (!r->residents.n)
+            boundary(r, w);
     }
+    boundary(r, w);
 }
 
 static void work(struct grid_run *r, struct worker *w)
@@ -405,6 +423,8 @@ static void work(struct grid_run *r, struct worker *w)
     struct emu_counters before, after;
     emu_worker_counters(w->emu, &before);
     w->told = before.warp_insns;
+    if (w->number == 0)
+        r->turn_from = before;
     if (r->ordered)
         emu_grid_set_clock(r->grid, w->emu, r->clock_from + atomic_load(&r->warp_insns));
     if (debug_on())

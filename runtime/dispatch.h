@@ -1,6 +1,7 @@
 /* A running grid, as the dispatcher and checkpoints see it. Simulation thread only, but for the atomic fields. */
 #ifndef HEDDLE_RUNTIME_DISPATCH_H
 #define HEDDLE_RUNTIME_DISPATCH_H
+#include "runtime/base/bytes.h"
 #include "runtime/internal.h"
 
 enum { LINE_PAIR = 128 };                      /* bytes that hosts fetch together */
@@ -43,6 +44,9 @@ struct grid_run {
     uint64_t grid_id, number;                  /* number: of the launch in the process, from 1 */
     uint64_t started_ns, spent_ns;
     uint64_t clock_from;                       /* device_clock when it began */
+    struct emu_counters turn_from;             /* of worker 0, when this turn began */
+    uint64_t boundary, look_at, gap;           /* with a debugger, worker 0's warp instructions: at the last boundary between turns of blocks; from when on it is told of
+                                                  one; most that were between two */
     struct grid_state *from;                   /* it goes on from a checkpoint; owned, NULL: not */
     struct sim_launch sim;                     /* on the simulated GPU */
 };
@@ -70,6 +74,10 @@ uint64_t sim_cycle(const struct device *d);
 bool sim_state(const struct grid_run *r, struct grid_state *out);      /* next, done, instructions, n_residents; false: blocks of a checkpoint wait for their SM */
 struct emu_cta *sim_resident(const struct grid_run *r, uint64_t i);
 void sim_progress(const struct grid_run *r);           /* a line on a terminal, from time to time */
+
+/* For a debugger, with worker 0 between two turns of blocks: where the grid stands, as bytes, and back there. Memory is not among it. */
+void grid_keep(const struct grid_run *r, struct sink *to);
+bool grid_put_back(struct grid_run *r, struct source *from);   /* false: no host memory: the grid has failed */
 
 static inline bool grid_halted(const struct grid_run *r) { return atomic_load_explicit(&r->halt, memory_order_relaxed) || atomic_load_explicit(&r->pause, memory_order_relaxed); }
 void dispatch_turn(struct grid_run *r);        /* all workers: to the end, a halt, or until everything resident waits */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emu/debug.h"
+#include "emu/snapshot.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/debug/debug.h"
 #include "runtime/dispatch.h"
@@ -114,6 +115,8 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     r->warps = (o->block[0] * o->block[1] * o->block[2] + 31) / 32;
     atomic_store(&r->halt, false);
     r->faulted.cta = NULL;
+    r->look_at = debug_on() ? 0 : UINT64_MAX;
+    r->gap = 0;
     r->workspace_at = 0;
     r->fault.status = ST_OK;
     r->started_ns = now_ns();
@@ -243,17 +246,52 @@ static enum slice sim_turn(struct grid_run *r, uint64_t from)
     return end;
 }
 
-/* From its first CTA on, for a debugger, which has seen to memory. */
-static enum slice begin_anew(struct grid_run *r)
+void grid_keep(const struct grid_run *r, struct sink *to)
 {
+    struct emu_counters now;
+    emu_worker_counters(dispatch_worker(), &now);
+    put_u64(to, atomic_load(&r->next));
+    put_u64(to, atomic_load(&r->done));
+    put_u64(to, atomic_load(&r->thread_insns) + now.thread_insns - r->turn_from.thread_insns);
+    put_u64(to, atomic_load(&r->warp_insns) + now.warp_insns - r->turn_from.warp_insns);
+    emu_worker_save(dispatch_worker(), to);
+    uint64_t n = 0;
+    for (size_t i = 0; i < r->residents.n; i++)
+        n += r->residents.at[i].cta != NULL;
+    put_u64(to, n);
+    for (size_t i = 0; i < r->residents.n; i++) {
+        const struct resident *c = &r->residents.at[i];
+        if (!c->cta)
+            continue;
+        put_u64(to, c->index);
+        put_u64(to, (uint64_t)c->quantum);
+        emu_cta_save(c->cta, dispatch_worker(), to);
+    }
+}
+
+bool grid_put_back(struct grid_run *r, struct source *from)
+{
+    struct error err = {0};
     residents_free(r);
-    atomic_store(&r->next, 0);
-    atomic_store(&r->done, 0);
     atomic_store(&r->stop, UINT64_MAX);
-    atomic_store(&r->thread_insns, 0);
-    atomic_store(&r->warp_insns, 0);
     r->fault.status = ST_OK;
-    return SLICE_AGAIN;
+    atomic_store(&r->next, get_u64(from));
+    atomic_store(&r->done, get_u64(from));
+    atomic_store(&r->thread_insns, get_u64(from));
+    atomic_store(&r->warp_insns, get_u64(from));
+    (void)emu_worker_restore(dispatch_worker(), from);
+    for (uint64_t n = get_u64(from); n; n--) {
+        struct resident c = {.index = get_u64(from), .quantum = (int64_t)get_u64(from)};
+        enum status st = emu_cta_restore(&c.cta, r->grid, dispatch_worker(), UINT32_MAX, from, &err);
+        if (st == ST_OK && vec_push(&r->residents, c))
+            continue;
+        emu_cta_free(c.cta, dispatch_worker());
+        r->fault.status = ST_OUT_OF_MEMORY;
+        memcpy(r->fault.report, err.text, sizeof err.text);
+        atomic_store(&r->stop, 0);
+        return false;
+    }
+    return true;
 }
 
 enum slice grid_slice(struct op *op)
@@ -268,10 +306,9 @@ enum slice grid_slice(struct op *op)
             debug_cycle(op, timing_gpu_cycle(r->context->device->gpu));
         return end;
     }
-    dispatch_turn(r);
+    for (dispatch_turn(r); debug_on() && debug_goes_on(op, atomic_load(&r->done) >= r->n_ctas); dispatch_turn(r))
+        r->apart = false;
     r->spent_ns += now_ns() - from;
-    if (debug_on() && debug_restarts(op))
-        return begin_anew(r);
     if (atomic_load(&r->stop) != UINT64_MAX) {
         log_error("%s", r->fault.report);
         return SLICE_FAULT;

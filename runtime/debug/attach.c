@@ -73,7 +73,7 @@ bool run_wants_entry(const struct debug_run *r)
 /* Under big. */
 void run_every(void)
 {
-    bool any = dbg.plan.kind != PLAN_NONE || atomic_load(&dbg.interrupt) || atomic_load(&dbg.dirty) || past_replays();
+    bool any = dbg.plan.kind != PLAN_NONE || atomic_load(&dbg.interrupt) || atomic_load(&dbg.dirty) || past_every();
     for (const struct debug_run *r = dbg.runs; r && !any; r = r->next)
         any = !r->entered && run_wants_entry(r);
     for (size_t i = 0; i < dbg.breaks.n && !any && dbg.runs; i++)
@@ -238,15 +238,33 @@ void debug_cycle(struct op *op, uint64_t now)
     server_leave();
 }
 
-bool debug_restarts(struct op *op)
+static struct debug_run *run_of_op(const struct op *op)
 {
-    bool restarts = false;
+    struct debug_run *r = dbg.runs;
+    while (r && r->op != op)
+        r = r->next;
+    return r;
+}
+
+bool debug_goes_on(struct op *op, bool ended)
+{
     server_take();
-    for (struct debug_run *r = dbg.runs; r; r = r->next)
-        if (r->op == op && past_restarts())
-            restarts = past_restore(r);
+    struct debug_run *r = run_of_op(op);
+    bool on = r && (past_restarts() ? past_restore(r) : past_replays() && !ended);
+    if (r && !on && past_replays())
+        past_lost();
     run_every();
     server_leave();
-    return restarts;
+    return on;
+}
+
+uint64_t debug_boundary(struct op *op)
+{
+    server_take();
+    struct debug_run *r = run_of_op(op);
+    uint64_t next = !r ? UINT64_MAX : past_restarts() ? 0 : past_boundary(r);
+    run_every();
+    server_leave();
+    return next;
 }
 

@@ -24,8 +24,9 @@ void debug_finished(struct op *op);                     /* before its grid is fr
 const struct emu_hook *debug_hook(bool apart);          /* for workers; apart: in such a turn */
 /* A block cannot go on: status and report say why. cta: of the block or its cluster; may be NULL. False: the error does not count, the grid begins anew. */
 bool debug_fault(struct emu_cta *cta, const struct emu_fault *f);
-/* True: the grid is to begin anew (reverse execution); its memory is as it was then. */
-bool debug_restarts(struct op *op);
+/* Behind a turn. True: another one, at once: the grid was put back to an earlier moment, or is on its way from there. ended: it has done everything. */
+bool debug_goes_on(struct op *op, bool ended);
+uint64_t debug_boundary(struct op *op);                 /* worker 0, between turns of blocks. Its count of warp instructions from when on it is to be asked again */
 void debug_host_wrote(void);                             /* a copy or a fill was done; any thread, no lock held */
 void debug_cycle(struct op *op, uint64_t now);          /* the simulated GPU has come to a cycle */
 uint64_t debug_cycle_wanted(void);                      /* at which somebody wants to stop; UINT64_MAX: none */

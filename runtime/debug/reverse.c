@@ -1,328 +1,145 @@
-/* Backwards: a kernel runs again from its beginning to the place before.
+/* Backwards: a kernel runs again from a moment before the present place, to the one that was asked for.
  *
- * One worker runs a kernel's blocks in an order that depends on nothing but the kernel, so doing it again does the same. What the debugger added (steps
- * of a warp, values it set) is kept in a log, each with the stop at which it was done. Going back takes two passes: the first counts instructions up to
- * where we are, and remembers the last one that would do; the second stops at that one. Memory is what it was at the launch: a copy is made then. */
+ * The past is searched in stretches from a kept moment up to where the last search began, newest first. A search counts what is told (`looks`: each hook that the
+ * warps call) and remembers the last ones that would do; a second run from the same moment ends at the one that was wanted. Where every instruction has to be
+ * told, which is slow, the kernel first runs up close to the end of the stretch as fast as it can, keeping moments at half the distance each time. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/debug/past.h"
 #include "runtime/debug/watch.h"
-
-enum { QUIET_BYTES = 8 << 20, MOST_BYTES = 1 << 30 };          /* of memory that is copied at a launch: always; when somebody may want to stop in it */
-
-/* A moment in a kernel, the same in every run of it: the warp is about to execute the instruction. */
-struct stamp { uint64_t insns, block; uint32_t warp, function, insn, mask; };
-
-enum entry_kind { ENTRY_STEP, ENTRY_BYTES, ENTRY_REGISTER, ENTRY_START };
-struct entry {
-    enum entry_kind kind;
-    struct stamp at;                           /* the stop */
-    uint64_t block; uint32_t warp, lane, frame;
-    uint64_t n;                                /* STEP: steps; else where: address or register, */
-    size_t bytes; void *value;                 /* and what */
-};
-
-struct copy { uint64_t address, bytes; char *at; };
-struct history {
-    VEC(struct copy) copies;
-    struct device_heap heap;
-    uint64_t bytes;
-    const char *why_not;                       /* why there is no way back; NULL: there is */
-    uint64_t base;                             /* the worker's count of warp instructions when the grid began */
-    VEC(struct entry) log;
-    bool with_host;                            /* the host may write what was copied, or not all was that the kernel may write */
-    bool apart, stopped;                       /* it runs on several threads, for now; it has stopped */
-    struct stamp here;                         /* the present stop's hook */
-};
+#include "runtime/dispatch.h"
 
 enum want { WANT_INSN, WANT_LINE, WANT_NEXT, WANT_HIT };
+enum stage { APPROACH, SEARCH, GO };
+struct found { uint64_t look; uint32_t hit /* number of a breakpoint, or 0 */; };
 static struct {
     bool active;
     atomic_bool restart;
     enum want want;
-    int pass;
-    uint64_t t, target, count;                 /* instructions told so far; where to end; how many places back */
+    enum stage stage;
+    struct moment *from;                       /* where this run began */
+    uint64_t end, zone, half;                  /* in instructions: of the stretch; how much before it is told of at least; where the next moment is kept */
+    bool last;                                 /* the stretch ends where we were, not at a boundary */
+    bool beyond;                               /* its end was passed; only the next look at the lane counts */
+    uint64_t gap;                              /* boundaries are no further apart */
+    uint64_t looks, target, left;              /* so far; which one to end at; how many places back */
+    bool to_first;                             /* nothing was found: to the beginning */
     size_t cursor;                             /* next entry of the log */
     uint64_t block; uint32_t warp, lane, depth;        /* who goes back */
-    uint64_t *ring; size_t ring_n;             /* the last places that would do, newest at ring[ring_n % room] */
-    size_t room;
-    uint32_t hit, last_hit;                    /* breakpoint of the newest place, and of the one before */
-    uint64_t before;                           /* the place looked at last */
-    const char *file; uint32_t line, at_depth, function;       /* where the lane was then */
+    struct found *ring, hit; size_t ring_n, room;      /* the last looks that would do, newest at ring[(ring_n - 1) % room] */
+    uint64_t before;                           /* the look before */
+    bool known;                                /* where the lane was then: */
+    const char *file; uint32_t line, at_depth, function;
 } replay;
 
 bool past_replays(void) { return replay.active; }
 bool past_restarts(void) { return atomic_load_explicit(&replay.restart, memory_order_relaxed); }
-
-/* ---- the beginning ---- */
-
-/* Memory for a copy: most often the one of the last launch, which the host has given pages already. */
-static VEC(struct copy) spare;
-
-static char *copy_room(uint64_t bytes)
-{
-    for (size_t i = 0; i < spare.n; i++)
-        if (spare.at[i].bytes == bytes) {
-            char *at = spare.at[i].at;
-            spare.at[i] = spare.at[--spare.n];
-            return at;
-        }
-    return malloc(bytes ? bytes : 1);
-}
-
-static void copy_free(const struct copy *c)
-{
-    enum { MOST_SPARE = 64 };
-    if (spare.n >= MOST_SPARE || !vec_push(&spare, *c))
-        free(c->at);
-}
-
-static void spare_free(void)
-{
-    for (size_t i = 0; i < spare.n; i++)
-        free(spare.at[i].at);
-    spare.n = 0;
-}
-
-static void copy_one(void *user, const struct allocation *a)
-{
-    struct history *h = user;
-    struct copy c = {a->base, a->bytes, NULL};
-    h->with_host = h->with_host || !a->block || (a->kind != RT_MEMORY_VARIABLE && memory_side(a->kind) == BLOCK_HOST);
-    if (!a->block || h->why_not)
-        return;
-    h->bytes += a->bytes;
-    if (h->bytes > MOST_BYTES)
-        h->why_not = "the program's device memory was too large to keep a copy (1 GiB)";
-    else if (!(c.at = copy_room(a->bytes)) || !vec_push(&h->copies, c))
-        h->why_not = "no host memory for a copy of the device's";
-    else
-        memcpy(c.at, (const void *)(uintptr_t)a->base, a->bytes);
-}
-
-static void count_one(void *user, const struct allocation *a)
-{
-    if (a->block)
-        *(uint64_t *)user += a->bytes;
-}
-
-static void entries_free(struct history *h, size_t from)
-{
-    for (size_t i = from; i < h->log.n; i++)
-        free(h->log.at[i].value);
-    if (from < h->log.n)
-        h->log.n = from;
-}
-
-static void past_free(struct history *h)
-{
-    for (size_t i = 0; i < h->copies.n; i++)
-        copy_free(&h->copies.at[i]);
-    vec_free(&h->copies);
-    entries_free(h, 0);
-    vec_free(&h->log);
-    free(h);
-}
-
-static uint64_t worker_insns(const struct debug_run *r)
-{
-    struct emu_counters n;
-    emu_worker_counters(r->worker, &n);
-    return n.warp_insns;
-}
-
-/* Whether somebody may want to stop in the kernel. */
-static bool of_interest(const struct debug_run *r)
-{
-    bool any = dbg.plan.kind != PLAN_NONE || atomic_load(&dbg.interrupt);
-    for (size_t i = 0; i < dbg.breaks.n && !any; i++) {
-        const struct breakpoint *b = dbg.breaks.at[i];
-        any = b->enabled && b->what > BREAK_PTX && b->what != BREAK_ERROR;
-        for (size_t k = 0; k < b->sites.n && b->enabled && !any; k++) {
-            const struct site *s = &b->sites.at[k];
-            any = s->module == r->module && (s->function == r->op->u.launch.function->index || !site_function(s)->is_entry);
-        }
-    }
-    return any;
-}
-
-void past_begin(struct debug_run *r)
-{
-    uint64_t bytes = 0;
-    struct history *h = r->worker ? calloc(1, sizeof *h) : NULL;
-    r->history = h;
-    if (!h)
-        return;
-    h->base = worker_insns(r);
-    for (struct debug_run *x = dbg.runs; x; x = x->next)
-        if (x != r) {
-            h->why_not = "other kernels ran at the same time";
-            if (x->history)
-                x->history->why_not = h->why_not;
-        }
-    allocations_visit(count_one, &bytes);
-    if (bytes > QUIET_BYTES && !of_interest(r))
-        h->why_not = "no breakpoint was set in it when the kernel began, and the program's device memory is large (8 MiB)";
-    if (h->why_not) {
-        spare_free();
-    } else {
-        allocations_visit(copy_one, h);
-        h->heap = r->op->stream->context->heap;
-    }
-}
-
-void past_turn(struct debug_run *r)
-{
-    if (r->history && r->history->apart)
-        r->history->why_not = "its blocks ran on several threads before it was stopped";
-}
-
-void past_apart(struct debug_run *r)
-{
-    if (r->history)
-        r->history->apart = true;
-}
-
-bool past_can_begin_anew(const struct debug_run *r)
-{
-    const struct history *h = r->history;
-    return h && !h->why_not && !h->with_host && !h->stopped;
-}
-
 void past_begin_anew(void) { atomic_store(&replay.restart, true); }
 
-void past_host_wrote(void)
+void past_lost(void)
 {
-    for (struct debug_run *r = dbg.runs; r; r = r->next)
-        if (r->history)
-            r->history->why_not = "the host copied or filled memory while the kernel ran";
-}
-
-void past_end(struct debug_run *r)
-{
-    if (r->history)
-        past_free(r->history);
-    r->history = NULL;
     replay.active = false;
     atomic_store(&replay.restart, false);
+    free(replay.ring);
+    replay.ring = NULL;
+}
+
+/* ---- stretches ---- */
+
+/* Goes to the stretch that ends at replay.end. */
+static void stretch(struct debug_run *r)
+{
+    struct moment *m = moment_before(r->history, replay.last ? replay.end : replay.end - 1);
+    replay.from = m;
+    replay.stage = replay.want != WANT_HIT && replay.end - m->insns > replay.zone ? APPROACH : SEARCH;
+    replay.half = m->insns + (replay.end - m->insns) / 2;
+    past_begin_anew();
+}
+
+static void stretch_begins(const struct history *h)
+{
+    replay.looks = replay.before = 0;
+    replay.ring_n = 0;
+    replay.beyond = false;
+    replay.known = replay.from == h->first;
+    replay.line = replay.at_depth = 0;
+    replay.file = "";
+}
+
+/* Whether the block had not begun at the moment: nothing lies before. */
+static bool not_begun(const struct debug_run *r, const struct moment *m)
+{
+    return r->op->u.launch.run->cluster_ctas == 1 && replay.block >= m->next;
+}
+
+/* The stretch was searched. Looks from `now` on do not count. */
+static void searched(struct debug_run *r, uint64_t now)
+{
+    size_t kept = replay.ring_n < replay.room ? replay.ring_n : replay.room, skip = 0;
+    while (skip < kept && replay.ring[(replay.ring_n - 1 - skip) % replay.room].look >= now)
+        skip++;
+    uint64_t found = replay.ring_n - skip;
+    replay.to_first = found < replay.left && (replay.from == r->history->first || (replay.want != WANT_HIT && not_begun(r, replay.from)));
+    if (found < replay.left && !replay.to_first) {
+        replay.left -= found;
+        replay.end = replay.from->insns;
+        replay.last = false;
+        replay.zone = found || replay.zone > UINT64_MAX / 2 ? replay.zone : replay.zone * 2;
+        stretch(r);
+        return;
+    }
+    replay.hit = replay.to_first ? (struct found){.look = 1} : replay.ring[(replay.ring_n - skip - replay.left) % replay.room];
+    replay.target = replay.hit.look;
+    replay.from = replay.to_first ? r->history->first : replay.from;
+    replay.stage = GO;
+    past_begin_anew();
 }
 
 bool past_restore(struct debug_run *r)
 {
     struct history *h = r->history;
-    struct device_heap *heap = &r->op->stream->context->heap;
-    for (size_t i = 0; i < h->copies.n; i++)
-        memcpy((void *)(uintptr_t)h->copies.at[i].address, h->copies.at[i].at, h->copies.at[i].bytes);
-    if (heap->base == h->heap.base) {
-        heap->top = h->heap.top;
-        memcpy(heap->free_head, h->heap.free_head, sizeof heap->free_head);
-    }
-    h->base = worker_insns(r);
+    const struct moment *m = replay.active ? replay.from : h->first;
+    ground_back(&h->ground);
+    bool good = moment_back(r, m);
+    struct emu_counters n;
+    emu_worker_counters(r->worker, &n);
+    h->base = n.warp_insns - m->insns;
     h->apart = false;
     r->told = false;
     atomic_store(&replay.restart, false);
-    replay.t = replay.before = 0;
-    replay.cursor = 0;
-    replay.line = replay.at_depth = 0;
-    replay.file = "";
+    replay.cursor = m->cursor;
+    stretch_begins(h);
+    past_look(r, true);
     watch_refresh();
-    emu_worker_hook(r->worker, &dbg.hook);     /* nothing has been told yet */
-    return true;
+    if (!good)
+        past_lost();
+    return good;
 }
 
-/* ---- the log ---- */
-
-static struct stamp stamp_of(const struct debug_run *r, const struct emu_cta *cta, uint32_t warp)
+/* Before every instruction: where it is searched so, and from the last boundary on before a place that has to be recognized. */
+bool past_every(void)
 {
-    struct emu_spot s[EMU_SPOTS];
-    struct stamp st = {.insns = worker_insns(r) - r->history->base, .block = emu_cta_index(cta), .warp = warp};
-    if (emu_warp_spots(cta, warp, s)) {
-        st.function = s[0].function;
-        st.insn = s[0].insn;
-        st.mask = s[0].mask;
-    }
-    return st;
+    const struct debug_run *r = dbg.turn;
+    if (!replay.active || !r || !r->history)
+        return replay.active;
+    const struct history *h = r->history;
+    uint64_t near = past_now(r) + replay.gap;
+    return atomic_load(&dbg.interrupt) || (replay.want != WANT_HIT && replay.stage != APPROACH) || replay.to_first || (replay.last && h->here.insns <= near) ||
+           (replay.cursor < h->log.n && h->log.at[replay.cursor].at.insns <= near);
 }
 
-static bool same(const struct stamp *a, const struct stamp *b)
-{
-    return a->insns == b->insns && a->block == b->block && a->warp == b->warp && a->function == b->function && a->insn == b->insn && a->mask == b->mask;
-}
+/* ---- what would do ---- */
 
-/* Whether a replay has come to a stop of the run before. The count of instructions grows at control records alone: at a stop that was made
- * while not every instruction was told, it may lack those since the last one. A loop comes to the same place only after more. */
-static bool reached(const struct stamp *stop, const struct stamp *at)
+static void remember(uint64_t look, uint32_t hit)
 {
-    struct stamp exact = *at;
-    exact.insns = stop->insns;
-    return at->insns >= stop->insns && same(stop, &exact);
-}
-
-void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
-{
-    if (r->history && !replay.active) {
-        r->history->here = stamp_of(r, cta, warp);
-        r->history->stopped = true;
-    }
-}
-
-static void log_add(struct history *h, const struct entry *e)
-{
-    if (!vec_push(&h->log, *e)) {
-        free(e->value);
-        h->why_not = "no host memory for what was done";
-    }
-}
-
-void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp)
-{
-    struct history *h = r->history;
-    if (!h || h->why_not || replay.active)
-        return;
-    struct entry *last = h->log.n ? &h->log.at[h->log.n - 1] : NULL;
-    if (last && last->kind == ENTRY_STEP && same(&last->at, &h->here) && last->block == emu_cta_index(cta) && last->warp == warp) {
-        last->n++;
-        return;
-    }
-    log_add(h, &(struct entry){.kind = ENTRY_STEP, .at = h->here, .block = emu_cta_index(cta), .warp = warp, .n = 1});
-}
-
-void past_started(struct debug_run *r)
-{
-    if (r->history && !r->history->why_not && !replay.active)
-        log_add(r->history, &(struct entry){.kind = ENTRY_START, .at = r->history->here});
-}
-
-void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes)
-{
-    struct history *h = r->history;
-    if (!h || h->why_not || replay.active)
-        return;
-    struct entry e = {.kind = bytes ? ENTRY_BYTES : ENTRY_REGISTER, .at = h->here, .block = emu_cta_index(f->cta), .warp = f->warp, .lane = f->lane, .frame = f->frame,
-                      .n = at, .bytes = bytes ? bytes : 16};
-    e.value = malloc(e.bytes);
-    if (e.value)
-        memcpy(e.value, value, e.bytes);
-    else
-        h->why_not = "no host memory for what was done";
-    if (e.value)
-        log_add(h, &e);
-}
-
-/* ---- a replay ---- */
-
-static void remember(uint64_t t, uint32_t hit)
-{
-    if (replay.ring_n && replay.ring[(replay.ring_n - 1) % replay.room] == t)
-        return;
-    replay.ring[replay.ring_n++ % replay.room] = t;
-    replay.last_hit = replay.hit;
-    replay.hit = hit;
+    if (!replay.ring_n || replay.ring[(replay.ring_n - 1) % replay.room].look != look)
+        replay.ring[replay.ring_n++ % replay.room] = (struct found){look, hit};
 }
 
 /* A lane's place begins a line when the one before was on another. */
-static void consider_line(struct debug_run *r, const struct emu_cta *cta, uint64_t t)
+static void consider_line(struct debug_run *r, const struct emu_cta *cta, uint64_t look)
 {
     struct emu_spot s;
     if (!emu_lane_spot(cta, replay.warp, replay.lane, &s) || s.state > EMU_LANE_READY)
@@ -333,16 +150,16 @@ static void consider_line(struct debug_run *r, const struct emu_cta *cta, uint64
     bool deeper = replay.want == WANT_NEXT && depth > replay.depth;
     bool begins = !src.line || src.line != replay.line || depth != replay.at_depth || s.function != replay.function || strcmp(src.file, replay.file) != 0;
     bool back = depth < replay.at_depth;       /* out of a call: in the middle of the line that made it */
-    if (!deeper && begins && !back)
-        remember(t, 0);
+    if (replay.known && !deeper && begins && !back)
+        remember(look, 0);
+    replay.known = true;
     replay.line = src.line;
     replay.file = src.file;
     replay.function = s.function;
     replay.at_depth = depth;
 }
 
-/* The warp stands before the t-th instruction of the replay. */
-static void consider(struct debug_run *r, struct emu_cta *cta, uint32_t warp, uint64_t t)
+static void consider(struct debug_run *r, struct emu_cta *cta, uint32_t warp, uint64_t look)
 {
     struct watch_hit hit = {0};
     bool mine = emu_cta_index(cta) == replay.block && warp == replay.warp;
@@ -353,40 +170,58 @@ static void consider(struct debug_run *r, struct emu_cta *cta, uint32_t warp, ui
             remember(replay.before, b->number);
         b = break_would(r, cta, warp);
         if (b)
-            remember(t, b->number);
+            remember(look, b->number);
     } else if (mine && replay.want == WANT_INSN) {
-        remember(t, 0);
+        remember(look, 0);
     } else if (mine) {
-        consider_line(r, cta, t);
+        consider_line(r, cta, look);
+        if (replay.beyond)
+            searched(r, UINT64_MAX);
     }
-    replay.before = t;
+    replay.before = look;
 }
 
-/* The first pass has come to where we were: `now` instructions were told before. */
-static void turn_back(uint64_t now)
+/* ---- a replay ---- */
+
+uint64_t replay_boundary(struct debug_run *r)
 {
-    size_t kept = replay.ring_n < replay.room ? replay.ring_n : replay.room, skip = 0;
-    while (kept > skip && replay.ring[(replay.ring_n - 1 - skip) % replay.room] >= now) {
-        skip++;
-        replay.hit = replay.last_hit;
+    uint64_t now = past_now(r);
+    if (replay.stage == APPROACH && now + replay.gap + replay.zone >= replay.end) {
+        struct moment *m = moment_keep(r, replay.cursor, replay.from);
+        replay.stage = SEARCH;
+        if (m)
+            replay.from = m;
+        else
+            past_begin_anew();                 /* all of the stretch, then */
+        stretch_begins(r->history);
+    } else if (replay.stage == APPROACH && now >= replay.half) {
+        struct moment *m = moment_keep(r, replay.cursor, replay.from);
+        replay.from = m ? m : replay.from;
+        replay.half = now + (replay.end - now) / 2;
+    } else if (replay.stage == SEARCH && !replay.last && now >= replay.end && !replay.beyond) {
+        struct watch_hit hit = {0};
+        const struct breakpoint *b = replay.want == WANT_HIT && watch_any() ? watch_look(&hit) : NULL;
+        watch_hit_free(&hit);
+        if (b && replay.before)
+            remember(replay.before, b->number);
+        if (replay.want == WANT_LINE || replay.want == WANT_NEXT)
+            replay.beyond = true;
+        else
+            searched(r, UINT64_MAX);
     }
-    uint64_t left = kept - skip;
-    replay.target = left >= replay.count ? replay.ring[(replay.ring_n - skip - replay.count) % replay.room] : 1;
-    if (left < replay.count)
-        replay.hit = 0;
-    replay.pass = 2;
-    atomic_store(&replay.restart, true);
+    return 0;
 }
 
 static struct out arrived(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
 {
     bool stopped = atomic_load(&dbg.interrupt);
-    struct breakpoint *b = replay.hit && !stopped ? break_find(replay.hit) : NULL;
-    bool end = replay.target <= 1;
+    struct breakpoint *b = replay.hit.hit && !stopped ? break_find(replay.hit.hit) : NULL;
+    bool end = replay.to_first && replay.stage == GO;
+    struct history *h = r->history;
     struct emu_spot s;
-    replay.active = false;
-    free(replay.ring);
-    replay.ring = NULL;
+    past_lost();
+    moments_forget(h, past_now(r));
+    h->due = past_now(r) + h->spacing;
     struct focus f = {.run = r, .cta = cta, .warp = replay.warp, .lane = replay.lane};
     bool mine = emu_cta_index(cta) == replay.block && warp == replay.warp && emu_lane_spot(cta, warp, replay.lane, &s) && s.state <= EMU_LANE_READY;
     if (!mine)
@@ -401,18 +236,22 @@ static struct out arrived(struct debug_run *r, struct emu_cta *cta, uint32_t war
         break_say_hit(&o, b, NULL);
         out_u64(&o, "reverse", 1);
     }
-    if (!b && end && !stopped)
+    if (!b && end && !stopped) {
         out_u64(&o, "end", 1);
+        if (!h->at_launch)
+            out_str(&o, "before", "others ran, or several threads");
+    }
     focus_say(&o, &dbg.focus);
     return o;
 }
 
-/* Whether instruction number t, which the warp is about to execute, is where the second pass ends. */
-static bool at_target(struct debug_run *r, struct emu_cta *cta, uint32_t warp, uint64_t t, struct out *event)
+/* The warp is about to execute an instruction: whether the replay ends here. */
+static bool look(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event)
 {
-    if (replay.pass == 1)
-        consider(r, cta, warp, t);
-    if (!atomic_load(&dbg.interrupt) && (replay.pass == 1 || t != replay.target))
+    replay.looks++;
+    if (replay.stage == SEARCH)
+        consider(r, cta, warp, replay.looks);
+    if (past_restarts() || (!atomic_load(&dbg.interrupt) && (replay.stage != GO || replay.looks != replay.target)))
         return false;                          /* an interrupt ends the journey where it is */
     *event = arrived(r, cta, warp);
     return true;
@@ -430,11 +269,11 @@ static void redo_write(struct debug_run *r, const struct entry *e)
         (void)emu_reg_write(&frame, e->lane, (uint32_t)e->n, e->value);
 }
 
-/* Does again what was done at this stop. True: the second pass ends in the middle of it. */
+/* Does again what was done at this stop. True: the replay ends in the middle of it. */
 static bool redo(struct debug_run *r, const struct stamp *at, struct out *event)
 {
     struct history *h = r->history;
-    for (; replay.cursor < h->log.n && reached(&h->log.at[replay.cursor].at, at); replay.cursor++) {
+    for (; replay.cursor < h->log.n && stamp_reached(&h->log.at[replay.cursor].at, at); replay.cursor++) {
         struct entry *e = &h->log.at[replay.cursor];
         struct emu_cta *cta = run_block(r, e->block);
         int32_t patience = 0;
@@ -446,9 +285,9 @@ static bool redo(struct debug_run *r, const struct stamp *at, struct out *event)
         }
         for (uint64_t i = 0; cta && i < e->n; i++) {
             struct emu_event what;
-            if (at_target(r, cta, e->warp, ++replay.t, event)) {
+            if (look(r, cta, e->warp, event)) {
                 e->n = i;
-                entries_free(h, replay.cursor + (i != 0));
+                entries_forget(h, replay.cursor + (i != 0));
                 return true;
             }
             if (emu_debug_step(cta, dbg.worker, e->warp, &patience, &what) == EMU_FAULT)
@@ -461,23 +300,28 @@ static bool redo(struct debug_run *r, const struct stamp *at, struct out *event)
 bool past_hook(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event)
 {
     struct history *h = r->history;
-    if (!h)
+    if (!h || past_restarts())
         return false;
     struct stamp at = stamp_of(r, cta, warp);
-    uint64_t t = ++replay.t;
-    size_t first = replay.cursor;
     r->entered = true;
-    if (at_target(r, cta, warp, t, event)) {
-        entries_free(h, replay.cursor);
+    bool ends = look(r, cta, warp, event);
+    size_t first = replay.cursor;
+    if (ends)
+        entries_forget(h, replay.cursor);
+    if (ends || redo(r, &at, event)) {
         h->here = at;
         return true;
     }
-    if (redo(r, &at, event)) {
-        h->here = at;
-        return true;
+    if (past_restarts() || !replay.last || replay.stage == GO || replay.cursor != h->log.n || !stamp_reached(&h->here, &at))
+        return false;
+    while (first < replay.cursor && h->log.at[first].kind == ENTRY_START)
+        first++;
+    if (replay.stage == SEARCH) {
+        searched(r, replay.cursor > first ? replay.looks + 1 : replay.looks);
+    } else {                                   /* came too far: all of the stretch, then */
+        replay.zone = UINT64_MAX;
+        stretch(r);
     }
-    if (replay.pass == 1 && replay.cursor == h->log.n && reached(&h->here, &at))
-        turn_back(replay.cursor > first ? replay.t + 1 : t);
     return false;
 }
 
@@ -485,9 +329,13 @@ bool past_fault(struct debug_run *r)
 {
     if (!replay.active || !r->history)
         return false;
-    if (replay.pass == 1 && !past_restarts())
-        turn_back(replay.t + 1);
-    atomic_store(&replay.restart, true);
+    if (past_restarts())
+        return true;
+    if (replay.stage != SEARCH || !replay.last) {
+        past_lost();
+        return false;
+    }
+    searched(r, replay.looks + 1);
     return true;
 }
 
@@ -504,23 +352,30 @@ static bool back(enum want want, const struct request *q, struct error *err)
         return refuse(err, "'%.40s' is no count up to %d", text, MOST);
     if (!r->worker)
         return refuse(err, "backwards goes in functional mode alone, not on the simulated GPU");
-    if (!r->history || r->history->why_not)
-        return refuse(err, "no way back: %s", r->history ? r->history->why_not : "no host memory");
+    if (past_why_not(r))
+        return refuse(err, "no way back: %s", past_why_not(r));
+    struct history *h = r->history;
+    const struct grid_run *run = r->op->u.launch.run;
+    uint64_t since = past_now(r) + h->base - run->boundary;
+    free(replay.ring);
     replay.room = (size_t)n + 2;
     replay.ring = malloc(replay.room * sizeof *replay.ring);
     if (!replay.ring)
         return refuse(err, "no host memory");
-    replay.ring_n = 0;
-    replay.hit = replay.last_hit = 0;
     replay.want = want;
-    replay.count = n;
-    replay.pass = 1;
+    replay.left = n;
+    replay.to_first = false;
     replay.block = emu_cta_index(dbg.focus.cta);
     replay.warp = dbg.focus.warp;
     replay.lane = dbg.focus.lane;
     replay.depth = focus_spot(&dbg.focus, &s) ? emu_spot_frames(&s, NULL, 0) : 1;
+    replay.gap = run->gap > since ? run->gap : since;
+    replay.zone = replay.gap;
+    replay.end = past_now(r);
+    replay.last = true;
+    moments_forget(h, h->here.insns);
     replay.active = true;
-    atomic_store(&replay.restart, true);
+    stretch(r);
     dbg.go = true;
     return true;
 }

@@ -149,7 +149,7 @@ uint32_t break_lane(const struct breakpoint *b, const struct focus *f);        /
 void break_say_hit(struct out *o, const struct breakpoint *b, const struct error *condition_error);
 void break_told(struct breakpoint *b);                  /* after it stopped: temporary ones go */
 
-/* ---- reverse.c: what happened in a kernel, so that it can be had again ---- */
+/* ---- past.c, reverse.c: what happened in a kernel, so that it can be had again ---- */
 void past_begin(struct debug_run *r);
 void past_end(struct debug_run *r);
 void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp);    /* the warp's hook stops here */
@@ -158,6 +158,9 @@ void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp);  
 void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes);
 void past_started(struct debug_run *r);                 /* the debugger had blocks begun */
 bool past_replays(void);
+bool past_every(void);                               /* ..and is to be told of every instruction */
+void past_lost(void);                                /* a replay ends, wherever it is */
+uint64_t past_boundary(struct debug_run *r);         /* no block is in its turn. The worker's count of instructions from when on to ask again */
 bool past_restarts(void);                            /* the grid is to be given up and to begin anew; any thread */
 void past_turn(struct debug_run *r);                 /* it runs on, alone or apart */
 void past_apart(struct debug_run *r);                /* on several threads: what happens now cannot be had again */
@@ -167,7 +170,7 @@ void past_host_wrote(void);                          /* memory has changed, by n
 /* Called first by the hook during a replay. True: the replay is over here, and *event says what to tell. */
 bool past_hook(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event);
 bool past_fault(struct debug_run *r);                /* true: during a replay, which begins anew */
-bool past_restore(struct debug_run *r);              /* before the grid begins anew */
+bool past_restore(struct debug_run *r);              /* the grid begins anew. False: it has failed */
 
 /* ---- run.c ---- */
 struct debug_run *run_of(const struct emu_cta *cta);
