@@ -176,7 +176,9 @@ static void say_warp_done(struct session *s, const struct wire_line *p)
 static void say_reverse(struct session *s, const struct wire_line *p)
 {
     const struct breakpoint *b = breakpoint_of_server(s, wire_number(p, "breakpoint", 0));
-    if (wire_number(p, "end", 0))
+    if (wire_number(p, "end", 0) && wire_get(p, "before"))
+        tell("as far back as it goes: before, %s\n", wire_text(p, "before"));
+    else if (wire_number(p, "end", 0))
         tell("the beginning of the kernel: nothing lies before\n");
     else if (wire_get(p, "access"))
         say_watchpoint(s, p);

@@ -171,20 +171,75 @@ static uint32_t line_at(const struct ptx_module *m, const struct ptx_function *f
     return loc && file_matches(file_name(m, f->locs[loc].file), file) ? f->locs[loc].line : 0;
 }
 
-/* Where the line begins in a function: once, and once for each place that it was inlined at. */
+/* ---- where a line begins ---- */
+
+/* In a function: at its first instruction of each basic block that can be reached without having come to it before, so that no way through the function misses
+ * it: loops that were unrolled have several. Each place that it was inlined at counts for itself. */
+struct line_search { const struct ptx_module *m; const struct ptx_function *f; const char *file; uint32_t line, inlined_at; };
+
+static bool is_of_line(const struct line_search *s, uint32_t insn)
+{
+    return line_at(s->m, s->f, insn, s->file) == s->line && s->f->locs[s->f->insns[insn].loc].inlined_at == s->inlined_at;
+}
+
+static uint32_t first_in(const struct line_search *s, const struct ptx_block *b)
+{
+    uint32_t i = b->first;
+    while (i < b->last && !is_of_line(s, i))
+        i++;
+    return i;
+}
+
+/* passed[b]: every way to block b has come to the line. Starts with "all have" and takes back what a predecessor disproves. */
+static void ways_pass(const struct line_search *s, const struct ptx_cfg *cfg, bool *passed)
+{
+    for (uint32_t b = 0; b < cfg->n_blocks; b++)
+        passed[b] = b != 0;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t b = 0; b < cfg->n_blocks; b++) {
+            const struct ptx_block *block = &cfg->blocks[b];
+            bool out = passed[b] || first_in(s, block) < block->last;
+            for (uint32_t k = 0; k < block->n_succ && !out; k++) {
+                changed = changed || passed[block->succ[k]];
+                passed[block->succ[k]] = false;
+            }
+        }
+    }
+}
+
+static bool add_inlined(struct sites *out, struct rt_module *m, uint32_t function, const struct line_search *s, const struct ptx_cfg *cfg, bool *passed)
+{
+    bool good = true;
+    ways_pass(s, cfg, passed);
+    for (uint32_t b = 0; b < cfg->n_blocks && good; b++) {
+        uint32_t i = first_in(s, &cfg->blocks[b]);
+        if (!passed[b] && i < cfg->blocks[b].last)
+            good = add(out, m, function, i);
+    }
+    return good;
+}
+
 static bool add_line(struct sites *out, struct rt_module *m, uint32_t function, const char *file, uint32_t line)
 {
-    const struct ptx_function *f = &m->code->ptx->functions[function];
+    struct line_search s = {m->code->ptx, &m->code->ptx->functions[function], file, line, 0};
+    struct arena a = {0};
+    struct ptx_cfg cfg = {0};
     VEC(uint32_t) seen = {0};
-    bool good = true;
-    for (uint32_t i = 0; i < f->n_insns && good; i++) {
-        bool old = line_at(m->code->ptx, f, i, file) != line;
+    bool good = true, *passed = NULL;
+    for (uint32_t i = 0; i < s.f->n_insns && good; i++) {
+        bool old = line_at(s.m, s.f, i, file) != line;
         for (size_t k = 0; k < seen.n && !old; k++)
-            old = seen.at[k] == f->locs[f->insns[i].loc].inlined_at;
-        if (!old)
-            good = vec_push(&seen, f->locs[f->insns[i].loc].inlined_at) && add(out, m, function, i);
+            old = seen.at[k] == s.f->locs[s.f->insns[i].loc].inlined_at;
+        if (old)
+            continue;
+        s.inlined_at = s.f->locs[s.f->insns[i].loc].inlined_at;
+        if (!passed)
+            passed = ptx_cfg_build(&cfg, s.f, &a, NULL) == ST_OK ? arena_alloc(&a, cfg.n_blocks + 1) : NULL;
+        good = vec_push(&seen, s.inlined_at) && (passed ? add_inlined(out, m, function, &s, &cfg, passed) : add(out, m, function, i));
     }
     vec_free(&seen);
+    arena_free(&a);
     return good;
 }
 
