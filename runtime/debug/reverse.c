@@ -273,6 +273,7 @@ static void redo_write(struct debug_run *r, const struct entry *e)
 static bool redo(struct debug_run *r, const struct stamp *at, struct out *event)
 {
     struct history *h = r->history;
+    bool looked = true;                        /* at the warp of the stop, and nothing was done since */
     for (; replay.cursor < h->log.n && stamp_reached(&h->log.at[replay.cursor].at, at); replay.cursor++) {
         struct entry *e = &h->log.at[replay.cursor];
         struct emu_cta *cta = run_block(r, e->block);
@@ -281,11 +282,14 @@ static bool redo(struct debug_run *r, const struct stamp *at, struct out *event)
             (void)grid_start_more(r->op);
         if (e->kind != ENTRY_STEP) {
             redo_write(r, e);
+            looked = looked && e->kind == ENTRY_START;
             continue;
         }
         for (uint64_t i = 0; cta && i < e->n; i++) {
             struct emu_event what;
-            if (look(r, cta, e->warp, event)) {
+            bool known = looked && e->block == at->block && e->warp == at->warp;
+            looked = false;
+            if (!known && look(r, cta, e->warp, event)) {
                 e->n = i;
                 entries_forget(h, replay.cursor + (i != 0));
                 return true;

@@ -178,4 +178,21 @@ static __attribute__((unused)) void client_finish(void)
     ck_assert_int_eq(pthread_join(client.program, &result), 0);
 }
 
+/* What main returns: runs the tests, each in a process of its own. */
+static __attribute__((unused)) int client_tests(const char *name, const TTest *const *tests, size_t n)
+{
+    enum { PATIENCE_S = 120 };                 /* only ends what hangs */
+    Suite *s = suite_create(name);
+    TCase *t = tcase_create(name);
+    tcase_set_timeout(t, PATIENCE_S);
+    for (size_t i = 0; i < n; i++)
+        tcase_add_test(t, tests[i]);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
+
 #endif

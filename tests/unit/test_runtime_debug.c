@@ -396,31 +396,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("runtime_debug");
-    TCase *t = tcase_create("debug");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, a_breakpoint_on_a_line_stops_each_warp);
-    tcase_add_test(t, instructions_are_stepped);
-    tcase_add_test(t, lines_are_stepped);
-    tcase_add_test(t, calls_are_passed_and_finished);
-    tcase_add_test(t, a_round_steps_all_warps);
-    tcase_add_test(t, conditions_filters_and_counts);
-    tcase_add_test(t, hits_are_ignored_and_counted);
-    tcase_add_test(t, kernels_stop_at_entry);
-    tcase_add_test(t, divergence_and_barriers_stop);
-    tcase_add_test(t, errors_stop_where_they_happen);
-    tcase_add_test(t, a_deadlock_stops);
-    tcase_add_test(t, blocks_that_wait_for_each_other_all_run);
-    tcase_add_test(t, blocks_of_a_cluster_are_told_apart);
-    tcase_add_test(t, a_running_kernel_is_interrupted);
-    tcase_add_test(t, a_kernel_is_killed);
-    tcase_add_test(t, a_lost_interface_lets_the_program_go_on);
-    tcase_add_test(t, detaching_lets_it_go_on);
-    tcase_add_test(t, bad_requests_give_one_line);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    const TTest *const tests[] = {
+        a_breakpoint_on_a_line_stops_each_warp, instructions_are_stepped, lines_are_stepped, calls_are_passed_and_finished, a_round_steps_all_warps,
+        conditions_filters_and_counts, hits_are_ignored_and_counted, kernels_stop_at_entry, divergence_and_barriers_stop,
+        errors_stop_where_they_happen, a_deadlock_stops, blocks_that_wait_for_each_other_all_run, blocks_of_a_cluster_are_told_apart,
+        a_running_kernel_is_interrupted, a_kernel_is_killed, a_lost_interface_lets_the_program_go_on, detaching_lets_it_go_on,
+        bad_requests_give_one_line};
+    return client_tests("runtime_debug", tests, sizeof tests / sizeof *tests);
 }

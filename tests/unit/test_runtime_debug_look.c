@@ -308,23 +308,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("runtime_debug_look");
-    TCase *t = tcase_create("look");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, expressions_are_c);
-    tcase_add_test(t, names_stand_for_what_a_thread_sees);
-    tcase_add_test(t, values_are_set);
-    tcase_add_test(t, memory_is_shown);
-    tcase_add_test(t, tables_tell);
-    tcase_add_test(t, frames_have_their_own_registers);
-    tcase_add_test(t, watchpoints_see_kernels);
-    tcase_add_test(t, shared_memory_is_watched);
-    tcase_add_test(t, host_copies_are_watched);
-    tcase_add_test(t, the_hosts_writes_stop);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    const TTest *const tests[] = {
+        expressions_are_c, names_stand_for_what_a_thread_sees, values_are_set, memory_is_shown, tables_tell, frames_have_their_own_registers,
+        watchpoints_see_kernels, shared_memory_is_watched, host_copies_are_watched, the_hosts_writes_stop};
+    return client_tests("runtime_debug_look", tests, sizeof tests / sizeof *tests);
 }

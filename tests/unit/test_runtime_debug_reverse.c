@@ -147,21 +147,54 @@ START_TEST(the_way_to_an_error_is_seen)
 }
 END_TEST
 
+static void *program_count_long(void *unused)
+{
+    uint32_t n = 600000;                      /* several moments are kept on the way */
+    (void)unused;
+    program_begin();
+    ck_assert_int_eq(program_launch("count", 1, 1, (void *[]){&n}), ST_OK);
+    return NULL;
+}
+
+START_TEST(long_kernels_go_back_from_near)
+{
+    client_start(program_count_long);
+    ask("break at=*count+7 temporary=1");
+    go("continue");
+    evals("counter", "599999");
+    go("reverse-stepi 5");
+    is(client.stop, "insn", "6");
+    evals("counter", "599998");
+    evals("%r2", "599999");
+    go("reverse-stepi 4000");                  /* beyond the moments that the way here has left */
+    is(client.stop, "insn", "6");
+    evals("%r2", "598999");
+    evals("counter = 7", "7");
+    go("stepi 2");
+    go("reverse-stepi 400002");                /* what was set counts as one */
+    is(client.stop, "insn", "3");
+    evals("%r2", "498999");
+    evals("counter", "498998");
+    ask("break at=*count+4 if=\"%r2 == 100000\"");
+    go("reverse-continue");                    /* through several stretches */
+    is(client.stop, "reason", "breakpoint");
+    evals("counter", "100000");
+    go("reverse-continue");
+    is(client.stop, "end", "1");
+    go("continue");
+    evals("counter", "100000");
+    ask("delete");
+    ask("break at=*count+7 temporary=1");
+    go("continue");
+    evals("counter", "599999");
+    client_finish();
+}
+END_TEST
+
 int main(void)
 {
-    Suite *s = suite_create("runtime_debug_reverse");
-    TCase *t = tcase_create("reverse");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, instructions_are_taken_back);
-    tcase_add_test(t, the_breakpoint_before_is_found);
-    tcase_add_test(t, the_write_before_is_found);
-    tcase_add_test(t, lines_are_taken_back);
-    tcase_add_test(t, what_was_stepped_and_set_is_done_again);
-    tcase_add_test(t, the_way_to_an_error_is_seen);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    const TTest *const tests[] = {
+        instructions_are_taken_back, the_breakpoint_before_is_found, the_write_before_is_found, lines_are_taken_back,
+        what_was_stepped_and_set_is_done_again, the_way_to_an_error_is_seen, long_kernels_go_back_from_near};
+    return client_tests("runtime_debug_reverse", tests, sizeof tests / sizeof *tests);
 }

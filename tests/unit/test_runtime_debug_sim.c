@@ -104,18 +104,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("runtime_debug_sim");
-    TCase *t = tcase_create("sim");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, warps_stop_and_step);
-    tcase_add_test(t, cycles_are_stepped);
-    tcase_add_test(t, errors_stop);
-    tcase_add_test(t, changes_are_watched);
-    tcase_add_test(t, a_kernel_is_interrupted_and_killed);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    const TTest *const tests[] = {
+        warps_stop_and_step, cycles_are_stepped, errors_stop, changes_are_watched, a_kernel_is_interrupted_and_killed};
+    return client_tests("runtime_debug_sim", tests, sizeof tests / sizeof *tests);
 }

@@ -120,14 +120,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("runtime_debug_source");
-    TCase *t = tcase_create("source");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, source_variables_have_values);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    const TTest *const tests[] = {
+        source_variables_have_values};
+    return client_tests("runtime_debug_source", tests, sizeof tests / sizeof *tests);
 }
