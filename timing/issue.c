@@ -12,7 +12,7 @@ static void flight_expire(struct warp_slot *w, uint64_t now)
     for (uint32_t i = 0; i < w->n_flight; i++)
         if (w->flight[i].ready > now)
             w->flight[kept++] = w->flight[i];
-    w->n_flight = kept;
+    w->n_flight = (uint8_t)kept;
 }
 
 /* When register reg may be used; write: as a destination. NEVER: a load or a pending operation has it. */
@@ -53,7 +53,7 @@ static uint64_t all_ready(const struct warp_slot *w)
 static void flight_add(struct warp_slot *w, uint32_t reg, bool held, uint64_t ready, uint32_t load)
 {
     if (w->n_flight < IN_FLIGHT)
-        w->flight[w->n_flight++] = (struct in_flight){.reg = reg, .held = held, .ready = ready, .load = load};
+        w->flight[w->n_flight++] = (struct in_flight){.reg = reg, .held = held, .ready = ready, .load = (uint16_t)load};
 }
 
 static void results_at(struct warp_slot *w, const struct op_info *op, uint64_t ready, uint32_t load)
@@ -115,10 +115,22 @@ static bool copies_awaited(const struct warp_slot *w, uint32_t newest)
     return false;
 }
 
+static void become_ready(struct sm *s, uint32_t slot, const struct op_info *op)
+{
+    struct warp_slot *w = &s->warps[slot];
+    uint64_t bit = 1ull << slot;
+    s->by_unit[w->unit] &= ~bit;
+    w->unit = op_group(op, w->micro)->unit;
+    s->by_unit[w->unit] |= bit;
+    s->enters_lsu = op->flags & OP_MEMORY && w->micro == 0 ? s->enters_lsu | bit : s->enters_lsu & ~bit;
+    s->ready |= bit;
+}
+
 void issue_evaluate(struct sm *s, uint32_t slot)
 {
     struct warp_slot *w = &s->warps[slot];
     s->ready &= ~(1ull << slot);
+    s->parked &= ~(1ull << slot);
     if (!w->block)
         return;
     for (;;) {
@@ -150,7 +162,7 @@ void issue_evaluate(struct sm *s, uint32_t slot)
             return;
         }
         if (op->count) {
-            s->ready |= 1ull << slot;
+            become_ready(s, slot, op);
             return;
         }
         struct emu_event e;                    /* folded into its users: no issue slot, no time */
@@ -268,7 +280,7 @@ static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, 
         w->stores++;
     else
         w->loads++;
-    w->strong += is_store && index >= 0;
+    w->strong = (uint16_t)(w->strong + (is_store && index >= 0));
     if (op->flags & OP_COPY) {
         s->loads[id].copy = (uint8_t)(1 + w->copy_group % COPY_GROUPS);
         w->copies[w->copy_group % COPY_GROUPS]++;
@@ -285,6 +297,42 @@ static void release_others(struct sm *s, struct block *b, const struct op_info *
         cluster_wake(b->cluster, s->now + 1 + s->gpu->config.sm.barrier_latency);
 }
 
+static void park(struct sm *s, uint64_t slots)
+{
+    s->ready &= ~slots;
+    s->parked |= slots;
+}
+
+static bool lsu_takes(const struct sm *s) { return lsu_room(s) && s->free_load && s->n_free_pending; }
+
+/* Parks all candidates at once, as trying one after the other would do where none can issue. False: one can, and nothing was done. */
+static bool park_all(struct sm *s, uint32_t scheduler, uint64_t candidates)
+{
+    struct { uint64_t slots, when; } busy[UNIT_NONE];
+    uint64_t left = candidates, waiters = 0;
+    unsigned n = 0;
+    for (unsigned kind = 0; kind < UNIT_NONE && left; kind++) {
+        uint64_t of = left & s->by_unit[kind], when;
+        left &= ~of;
+        if (!of)
+            continue;
+        if (!unit_free(s, (enum unit_kind)kind, scheduler, &when)) {
+            busy[n].slots = of;
+            busy[n++].when = when;
+        } else if (of & ~s->enters_lsu || lsu_takes(s))
+            return false;
+        else
+            waiters |= of;
+    }
+    if (left)
+        return false;
+    park(s, candidates);
+    s->lsu_waiters |= waiters;
+    while (n--)
+        sm_wake_set(s, busy[n].slots, busy[n].when);
+    return true;
+}
+
 static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
 {
     struct warp_slot *w = &s->warps[slot];
@@ -292,12 +340,12 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
     const struct op_group *group = op_group(op, w->micro);
     uint64_t *unit = NULL, when;
     if (group->unit != UNIT_NONE && !(unit = unit_free(s, (enum unit_kind)group->unit, scheduler, &when))) {
-        s->ready &= ~(1ull << slot);
+        park(s, 1ull << slot);
         sm_wake_at(s, slot, when);
         return false;
     }
-    if (op->flags & OP_MEMORY && w->micro == 0 && !(lsu_room(s) && s->free_load && s->n_free_pending)) {
-        s->ready &= ~(1ull << slot);
+    if (op->flags & OP_MEMORY && w->micro == 0 && !lsu_takes(s)) {
+        park(s, 1ull << slot);
         s->lsu_waiters |= 1ull << slot;
         return false;
     }
@@ -367,6 +415,8 @@ void issue_cycle(struct sm *s)
         uint64_t candidates = s->ready & d->owned;
         unsigned issued = 0;
         bool any = candidates != 0;
+        if (any && d->policy->never_refuses && park_all(s, i, candidates))
+            candidates = 0;
         while (candidates) {
             int slot = d->policy->pick(d, candidates, s->warps);
             if (slot < 0)
@@ -407,12 +457,12 @@ void issue_load_done(struct sm *s, uint32_t id)
         w->flight[kept++] = f;
     }
     if (alive) {
-        w->n_flight = kept;
+        w->n_flight = (uint8_t)kept;
         if (l->is_store)
             w->stores--;
         else
             w->loads--;
-        w->strong -= l->is_store && l->pending >= 0;
+        w->strong = (uint16_t)(w->strong - (l->is_store && l->pending >= 0));
         if (l->copy)
             w->copies[l->copy - 1]--;
     }

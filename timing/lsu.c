@@ -48,8 +48,8 @@ bool lsu_room(const struct sm *s) { return s->queue_n < LSU_DEPTH; }
 
 void lsu_wake_waiters(struct sm *s)
 {
-    for (uint64_t w = s->lsu_waiters; w; w &= w - 1)
-        sm_wake_at(s, (uint32_t)__builtin_ctzll(w), s->now + 1);
+    if (s->lsu_waiters)
+        sm_wake_set(s, s->lsu_waiters, s->now + 1);
     s->lsu_waiters = 0;
 }
 

@@ -76,23 +76,25 @@ enum warp_wait { WAIT_NONE /* in the ready set or the wheel */, WAIT_REGISTER /*
 
 enum { COPY_GROUPS = 8 };                      /* of a warp at once; older ones count with the one eight later */
 enum { IN_FLIGHT = 48 };                       /* registers of a warp that are on their way */
-struct in_flight { uint32_t reg; bool held /* a pending operation will still read it */; uint64_t ready; uint32_t load; };
+struct in_flight { uint64_t ready; uint32_t reg; uint16_t load; bool held /* a pending operation will still read it */; };
 
-struct warp_slot {
+struct warp_slot {                             /* what every instruction needs lies in one of the host's cache lines */
     struct block *block;                       /* NULL: free */
-    uint32_t number;                           /* in the CTA */
-    uint8_t wait;                              /* enum warp_wait */
-    bool peeked;                               /* code and insn are the next instruction */
     const struct timing_code *code;
-    uint32_t insn, lanes;
-    uint32_t micro;                            /* machine instructions of it that were issued already */
     uint64_t age;                              /* order of start; least is oldest */
     uint64_t from;                             /* not before this cycle: fetch, chains of machine instructions */
-    uint64_t blocked_from;                     /* waits for others since then; 0: does not */
-    uint32_t loads, stores, strong;            /* accesses under way; strong: of stores, those whose CTA must not end before them */
-    uint32_t copy_group; uint16_t copies[COPY_GROUPS];     /* cp.async: the open group, and how many of each are under way */
+    uint32_t insn, lanes;
+    uint16_t micro;                            /* machine instructions of it that were issued already */
+    uint16_t number;                           /* in the CTA */
+    uint8_t wait;                              /* enum warp_wait */
+    bool peeked;                               /* code and insn are the next instruction */
+    uint8_t unit;                              /* enum unit_kind: that it wants, once it was ready */
+    uint8_t n_flight;
     int32_t patience;                          /* emu_warp_issue's */
-    struct in_flight flight[IN_FLIGHT]; uint32_t n_flight;
+    uint16_t loads, stores, strong;            /* accesses under way; strong: of stores, those whose CTA must not end before them */
+    uint32_t copy_group; uint16_t copies[COPY_GROUPS];     /* cp.async: the open group, and how many of each are under way */
+    uint64_t blocked_from;                     /* waits for others since then; 0: does not */
+    struct in_flight flight[IN_FLIGHT];
 };
 
 struct block {                                 /* a resident CTA */
@@ -177,6 +179,8 @@ struct sm {
 
     struct warp_slot warps[MAX_WARPS];
     uint64_t free_slots, taken_slots, ready;   /* sets of slots */
+    uint64_t parked;                           /* could issue but for a unit: in the wheel or lsu_waiters, ready as soon as they are woken */
+    uint64_t by_unit[UNIT_KINDS], enters_lsu;  /* of those in ready and parked: what their next machine instruction wants */
     uint64_t wheel[NEVER_SOON]; uint64_t wheel_bits[NEVER_SOON / 64];     /* slots to look at again, by cycle */
     struct block blocks[MAX_WARPS];
     uint32_t n_blocks, threads, regs, shared_bytes;     /* in use */
@@ -211,6 +215,7 @@ struct scheduler_policy {
     const char *name;
     /* The slot to try first among candidates (not empty, all owned by s); -1: none of them may. */
     int (*pick)(struct scheduler *s, uint64_t candidates, const struct warp_slot *warps);
+    bool never_refuses;                        /* and remembers nothing: not asked where no candidate can issue */
 };
 extern const struct scheduler_policy scheduler_lrr, scheduler_gto, scheduler_oldest, scheduler_two_level, scheduler_limited, scheduler_youngest;
 int scheduler_oldest_of(uint64_t candidates, const struct warp_slot *warps);
@@ -227,6 +232,7 @@ void sm_run(struct sm *s, uint64_t until);     /* to `until`, or to the cycle at
 void sm_advance(struct sm *s, uint64_t until); /* to the next cycle with something to do */
 bool sm_idle(const struct sm *s);              /* no CTA, nothing under way, nothing that wakes */
 void sm_wake_at(struct sm *s, uint32_t slot, uint64_t cycle);
+void sm_wake_set(struct sm *s, uint64_t slots, uint64_t cycle);
 void sm_block_wake(struct sm *s, const struct block *b, uint64_t cycle);     /* its warps that wait for others look again */
 void sm_fault(struct sm *s);                   /* the worker's fault ends the run */
 void sm_drained(struct sm *s, uint32_t slot);  /* an access ended: the warp may be done, or its fence open */

@@ -131,7 +131,7 @@ struct block *sm_place(struct sm *s, struct kernel *k, struct emu_cta *cta)
         s->taken_slots |= 1ull << slot;
         b->warps |= 1ull << slot;
         s->launch_from += c->sm.warp_start;
-        s->warps[slot] = (struct warp_slot){.block = b, .number = i, .age = s->next_age++, .code = NULL, .from = s->launch_from + c->sm.cta_start};
+        s->warps[slot] = (struct warp_slot){.block = b, .number = (uint16_t)i, .unit = s->warps[slot].unit /* as by_unit has it */, .age = s->next_age++, .code = NULL, .from = s->launch_from + c->sm.cta_start};
         sm_wake_at(s, slot, s->now + 1);
     }
     return b;
@@ -206,14 +206,16 @@ void sm_fault(struct sm *s)
 
 /* ---- time ------------------------------------------------------------------------------------------------------------------------------------- */
 
-void sm_wake_at(struct sm *s, uint32_t slot, uint64_t cycle)
+void sm_wake_at(struct sm *s, uint32_t slot, uint64_t cycle) { sm_wake_set(s, 1ull << slot, cycle); }
+
+void sm_wake_set(struct sm *s, uint64_t slots, uint64_t cycle)
 {
     if (cycle <= s->now)
         cycle = s->now + 1;
     if (cycle - s->now >= NEVER_SOON)
         cycle = s->now + NEVER_SOON - 1;       /* looks again then */
     uint32_t at = cycle % NEVER_SOON;
-    s->wheel[at] |= 1ull << slot;
+    s->wheel[at] |= slots;
     s->wheel_bits[at / 64] |= 1ull << at % 64;
 }
 
@@ -244,6 +246,11 @@ static void wake(struct sm *s)
     uint64_t slots = s->wheel[at];
     s->wheel[at] = 0;
     s->wheel_bits[at / 64] &= ~(1ull << at % 64);
+    if (!s->fetch.l1i.on) {                    /* nothing can have changed for these; a fetch may have to be asked for again */
+        s->ready |= slots & s->parked;
+        s->parked &= ~slots;
+        slots &= ~s->ready;
+    }
     for (; slots; slots &= slots - 1) {
         uint32_t slot = (uint32_t)__builtin_ctzll(slots);
         if (s->warps[slot].wait < WAIT_DRAIN)

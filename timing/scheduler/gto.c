@@ -8,4 +8,4 @@ static int pick(struct scheduler *s, uint64_t candidates, const struct warp_slot
     return scheduler_oldest_of(candidates, warps);
 }
 
-const struct scheduler_policy scheduler_gto = {"gto", pick};
+const struct scheduler_policy scheduler_gto = {"gto", pick, .never_refuses = true};

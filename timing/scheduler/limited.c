@@ -13,4 +13,4 @@ static int pick(struct scheduler *s, uint64_t candidates, const struct warp_slot
     return candidates & allowed ? scheduler_gto.pick(s, candidates & allowed, warps) : -1;
 }
 
-const struct scheduler_policy scheduler_limited = {"limited", pick};
+const struct scheduler_policy scheduler_limited = {"limited", pick, .never_refuses = false};

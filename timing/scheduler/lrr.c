@@ -8,4 +8,4 @@ static int pick(struct scheduler *s, uint64_t candidates, const struct warp_slot
     return __builtin_ctzll(after ? after : candidates);
 }
 
-const struct scheduler_policy scheduler_lrr = {"lrr", pick};
+const struct scheduler_policy scheduler_lrr = {"lrr", pick, .never_refuses = true};

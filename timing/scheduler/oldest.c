@@ -18,4 +18,4 @@ static int pick(struct scheduler *s, uint64_t candidates, const struct warp_slot
     return scheduler_oldest_of(candidates, warps);
 }
 
-const struct scheduler_policy scheduler_oldest = {"oldest", pick};
+const struct scheduler_policy scheduler_oldest = {"oldest", pick, .never_refuses = true};

@@ -14,4 +14,4 @@ static int pick(struct scheduler *s, uint64_t candidates, const struct warp_slot
     return candidates & s->active ? scheduler_lrr.pick(s, candidates & s->active, warps) : -1;
 }
 
-const struct scheduler_policy scheduler_two_level = {"two_level", pick};
+const struct scheduler_policy scheduler_two_level = {"two_level", pick, .never_refuses = false};

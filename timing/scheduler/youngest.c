@@ -13,4 +13,4 @@ static int pick(struct scheduler *s, uint64_t candidates, const struct warp_slot
     return best;
 }
 
-const struct scheduler_policy scheduler_youngest = {"youngest", pick};
+const struct scheduler_policy scheduler_youngest = {"youngest", pick, .never_refuses = true};
