@@ -287,6 +287,7 @@ static void run_sm(struct timing_gpu *g, struct sm *s)
         s->resume = false;
         return;
     }
+    s->lsu_retry = true;
     lsu_expect(s);
     if (s->resume)
         sm_advance(s, g->until);

@@ -223,13 +223,19 @@ static enum timing_access_type type_of(const struct mem_op *m)
 
 static void count_access(struct sm *s, const struct mem_op *m, enum timing_outcome outcome) { s->stats.l1d.access[type_of(m)][outcome]++; }
 
+static void count_refused(struct sm *s, const struct mem_op *m, enum timing_fail why, uint64_t times)
+{
+    s->stats.l1d.access[type_of(m)][TIMING_RESERVATION_FAIL] += times;
+    s->stats.l1d.fail[type_of(m)][why] += times;
+    s->stats.stall_l1_resource += times;
+    s->stats.memory_stall += times;
+}
+
 /* The access must try again. */
 static bool fails(struct sm *s, const struct mem_op *m, enum timing_fail why)
 {
-    count_access(s, m, TIMING_RESERVATION_FAIL);
-    s->stats.l1d.fail[type_of(m)][why]++;
-    s->stats.stall_l1_resource++;
-    s->stats.memory_stall++;
+    count_refused(s, m, why, 1);
+    s->lsu_stuck = (uint8_t)(1 + why);
     return false;
 }
 
@@ -378,12 +384,34 @@ static void pop(struct sm *s)
     lsu_wake_waiters(s);
 }
 
+/* An access that was refused tries again each cycle. What refuses it changes when a window begins, a reply or a CTA comes, or one leaves: until then the tries are
+ * only counted, as what one of them counts. */
+void lsu_settle(struct sm *s)
+{
+    const struct mem_op *m = &s->queue[s->queue_at];
+    if (!s->lsu_stuck || s->lsu_from >= s->now)
+        return;
+    enum timing_fail why = (enum timing_fail)(s->lsu_stuck - 1);
+    uint64_t times = s->now - s->lsu_from;
+    s->lsu_from = s->now;
+    if (m->side) {
+        side_count_refused(m->side, why, times);
+        s->stats.stall_const += m->class == MEM_CLASS_CONST ? times : 0;
+        return;
+    }
+    count_refused(s, m, why, times);
+    s->stats.stall_uncoalesced += s->gpu->config.lsu.l1_model == TIMING_L1_WAVEFRONT ? 0 : times;
+}
+
 void lsu_cycle(struct sm *s)
 {
     const struct timing_config *c = &s->gpu->config;
     struct mem_op *m = &s->queue[s->queue_at];
     if (!s->queue_n || s->lsu_from > s->now || m->from > s->now)
         return;
+    lsu_settle(s);
+    s->lsu_stuck = 0;
+    s->lsu_retry = false;
     if (m->n == 0) {                           /* shared memory, constants */
         uint32_t latency = m->class == MEM_CLASS_SHARED ? c->smem.latency : CONSTANT_CYCLES;
         s->lsu_from = s->now + m->cycles;
@@ -406,7 +434,7 @@ void lsu_cycle(struct sm *s)
 
 uint64_t lsu_next(const struct sm *s)
 {
-    if (!s->queue_n)
+    if (!s->queue_n || (s->lsu_stuck && !s->lsu_retry))
         return NEVER;
     uint64_t from = s->queue[s->queue_at].from;
     from = from > s->lsu_from ? from : s->lsu_from;
@@ -450,6 +478,7 @@ void lsu_expect(const struct sm *s)
 void lsu_reply(struct sm *s, const struct reply *r)
 {
     count_reply(s, r);
+    s->lsu_retry |= s->lsu_stuck != 1 + TIMING_MISS_QUEUE_FULL;       /* the port has room again in the next window */
     if (r->tag != TAG_FILL) {
         if (r->tag != TAG_NOBODY)              /* as for the write-back of a victim */
             lsu_access_done(s, r->tag, s->now + 1);

@@ -136,6 +136,7 @@ enum { LSU_DEPTH = 4 };
 struct side_cache {                            /* a read-only cache beside L1 */
     bool on;
     uint8_t source, type;                      /* of its requests */
+    uint8_t refused;                           /* enum timing_fail of the last SIDE_FULL */
     uint32_t latency;                          /* of a hit, for loads */
     struct timing_cache_stats *stats;
     struct cache tags; struct mshr mshr;
@@ -194,6 +195,8 @@ struct sm {
 
     struct mem_op queue[LSU_DEPTH]; uint32_t queue_at, queue_n;
     uint64_t lsu_from;                         /* the unit is free */
+    uint8_t lsu_stuck;                         /* 1 + enum timing_fail of the access that was refused at every cycle before lsu_from; 0: it was not */
+    bool lsu_retry;                            /* what refused it may have changed */
     uint32_t lsu_quarters;                     /* of a cycle that the throughput rule has not charged yet */
     uint64_t lsu_waiters;                      /* slots that found the unit full */
     struct load *loads; uint32_t n_loads, free_load;
@@ -255,6 +258,7 @@ void lsu_wake_waiters(struct sm *s);           /* there is room again */
 /* Takes the access that emu just described. strong: pending is an index of s->pending. */
 void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pending, uint32_t load);
 void lsu_cycle(struct sm *s);
+void lsu_settle(struct sm *s);                 /* counts what a refused access would have tried before s->now */
 uint64_t lsu_next(const struct sm *s);         /* cycle at which it has something to do; NEVER: nothing */
 void lsu_reply(struct sm *s, const struct reply *r);
 void lsu_count(struct sm *s, const struct emu_event *e);       /* an instruction that accesses memory */
@@ -270,7 +274,8 @@ uint64_t side_atom(const struct side_cache *c, uint64_t address);            /* 
 /* WAITS: id is told when it is there. FULL: try again. */
 enum side_result side_access(struct sm *s, struct side_cache *c, uint64_t address, uint32_t id);
 void side_fill(struct side_cache *c, const struct reply *r, void (*fn)(void *user, uint32_t id), void *user);
-bool side_serve(struct sm *s, struct mem_op *m);             /* the next access of m; false: it must try again */
+bool side_serve(struct sm *s, struct mem_op *m);             /* the next access of m; false: it must try again, and s->lsu_stuck says why */
+void side_count_refused(const struct side_cache *c, enum timing_fail why, uint64_t times);
 void side_reply(struct sm *s, struct side_cache *c, const struct reply *r);            /* to such an access */
 /* fetch.c */
 enum status fetch_create(struct sm *s, struct error *err) MUST_CHECK;

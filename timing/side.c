@@ -40,10 +40,16 @@ static void ask(struct sm *s, const struct side_cache *c, uint64_t address, uint
     }
 }
 
-static enum side_result full(const struct side_cache *c, enum timing_fail why)
+void side_count_refused(const struct side_cache *c, enum timing_fail why, uint64_t times)
 {
-    c->stats->access[c->type][TIMING_RESERVATION_FAIL]++;
-    c->stats->fail[c->type][why]++;
+    c->stats->access[c->type][TIMING_RESERVATION_FAIL] += times;
+    c->stats->fail[c->type][why] += times;
+}
+
+static enum side_result full(struct side_cache *c, enum timing_fail why)
+{
+    side_count_refused(c, why, 1);
+    c->refused = (uint8_t)why;
     return SIDE_FULL;
 }
 
@@ -94,6 +100,7 @@ bool side_serve(struct sm *s, struct mem_op *m)
     case SIDE_WAITS:
         break;
     case SIDE_FULL:
+        s->lsu_stuck = (uint8_t)(1 + m->side->refused);
         return false;
     }
     m->next++;

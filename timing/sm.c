@@ -119,6 +119,7 @@ struct block *sm_place(struct sm *s, struct kernel *k, struct emu_cta *cta)
     *b = (struct block){.kernel = k, .live = warps, .cta = cta};
     if (!s->n_blocks)
         prepare(s, k);
+    s->lsu_retry = true;
     s->n_blocks++;
     s->threads += warps * WARP_LANES;
     s->regs += warps * WARP_LANES * ((k->spec.regs + 3) & ~3u);
@@ -173,6 +174,7 @@ static void block_end(struct sm *s, struct block *b)
     s->wants_cta = s->more_ctas;
     if (!s->n_blocks && s->gpu->config.sm.flush_l1)
         cache_invalidate(&s->l1);
+    s->lsu_retry = true;
 }
 
 void sm_drained(struct sm *s, uint32_t slot)
@@ -292,6 +294,7 @@ void sm_run(struct sm *s, uint64_t until)
             return;                            /* at `now`, which is simulated already: goes on with the next */
         sm_advance(s, until);
     }
+    lsu_settle(s);
 }
 
 void sm_advance(struct sm *s, uint64_t until)
