@@ -144,22 +144,51 @@ static uint32_t slice_of(const struct addrmap *m, uint64_t address, uint64_t res
     return plain;
 }
 
+/* The address without its channel, which is no part of bank, row and column. */
+static uint64_t without_channel(const struct addrmap *m, uint64_t address, uint32_t *channel)
+{
+    if (m->gap)
+        return rest_of(m, address, channel);
+    *channel = (uint32_t)gather(address, &m->channel_runs);
+    return address;
+}
+
 struct dram_place addrmap_place(const struct addrmap *m, uint64_t address)
 {
     struct dram_place p = {0};
-    uint64_t rest = address;
     if (m->indexing == PARTITION_ROTATE)
         return place_rotated(m, address);
-    if (m->gap)
-        rest = rest_of(m, address, &p.channel);
-    else
-        p.channel = (uint32_t)gather(address, &m->channel_runs);
+    uint64_t rest = without_channel(m, address, &p.channel);
     p.bank = (uint32_t)gather(rest, &m->bank_runs);
     p.row = (uint32_t)gather(rest, &m->row_runs);
     p.column = (uint32_t)(gather(rest, &m->column_runs) << __builtin_popcountll(m->burst) | gather(rest, &m->burst_runs));
     p.slice = slice_of(m, address, rest, p.channel, p.bank & (m->slices_per_channel - 1));
     p.channel = p.slice / m->slices_per_channel;
     return p;
+}
+
+uint32_t addrmap_slice(const struct addrmap *m, uint64_t address)
+{
+    uint64_t round;
+    uint32_t channel;
+    if (m->indexing == PARTITION_ROTATE)
+        return rotated(m, address, &round);
+    uint64_t rest = without_channel(m, address, &channel);
+    return slice_of(m, address, rest, channel, m->sub_bits ? (uint32_t)gather(rest, &m->bank_runs) & (m->slices_per_channel - 1) : 0);
+}
+
+void addrmap_bank(const struct addrmap *m, uint64_t address, uint32_t *bank, uint32_t *row)
+{
+    uint32_t channel;
+    if (m->indexing == PARTITION_ROTATE) {
+        struct dram_place p = place_rotated(m, address);
+        *bank = p.bank;
+        *row = p.row;
+        return;
+    }
+    uint64_t rest = m->gap ? rest_of(m, address, &channel) : address;
+    *bank = (uint32_t)gather(rest, &m->bank_runs);
+    *row = (uint32_t)gather(rest, &m->row_runs);
 }
 
 uint64_t addrmap_local(const struct addrmap *m, uint64_t address)

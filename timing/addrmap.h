@@ -30,6 +30,9 @@ struct addrmap {
 
 enum status addrmap_create(struct addrmap *m, const struct timing_address_map *bits, uint32_t channels, uint32_t slices_per_channel, enum partition_indexing indexing, struct error *err) MUST_CHECK;
 struct dram_place addrmap_place(const struct addrmap *m, uint64_t address);
+/* Parts of it, for less. */
+uint32_t addrmap_slice(const struct addrmap *m, uint64_t address);
+void addrmap_bank(const struct addrmap *m, uint64_t address, uint32_t *bank, uint32_t *row);
 /* The address within the slice: channel and slice bits squeezed out. What an L2 slice takes its set from. */
 uint64_t addrmap_local(const struct addrmap *m, uint64_t address);
 

@@ -79,7 +79,9 @@ enum status channel_create(struct channel *c, struct timing_gpu *g, uint32_t num
 {
     uint32_t n = g->config.mem.slices;
     *c = (struct channel){.gpu = g, .number = number, .dram_from = NEVER};
-    c->delay_room = (uint32_t)core_to_l2(c, g->config.dram.latency) + 1;       /* one enters a cycle: more are in it only when DRAM holds them up */
+    c->dram_delay = core_to_l2(c, g->config.dram.latency);
+    c->front_delay = g->config.mem.l2_latency > g->window ? core_to_l2(c, g->config.mem.l2_latency - g->window) : 0;   /* the way back has the rest of the slice's latency */
+    c->delay_room = (uint32_t)c->dram_delay + 1;       /* one enters a cycle: more are in it only when DRAM holds them up */
     c->slices = calloc(n, sizeof *c->slices);
     c->delay = calloc(c->delay_room, sizeof *c->delay);
     c->granted = g->exchange[number % g->n_threads].granted;
@@ -191,14 +193,7 @@ static void count_arrival(struct channel *c, struct slice *l, const struct reque
     timing_histogram_count(l->stats.arrival_latencies, n);
 }
 
-/* How much of the slice's latency its queue models; the way back has the rest. */
-static uint64_t delay_in_front(const struct channel *c)
-{
-    uint64_t latency = c->gpu->config.mem.l2_latency, window = c->gpu->window;
-    return latency > window ? core_to_l2(c, latency - window) : 0;
-}
-
-static uint64_t rop_limit(const struct channel *c) { return delay_in_front(c) + c->gpu->config.mem.queue_in + ROP_MOST_SECTORS; }
+static uint64_t rop_limit(const struct channel *c) { return c->front_delay + c->gpu->config.mem.queue_in + ROP_MOST_SECTORS; }
 
 /* Takes one packet and cuts it into sectors. */
 static void grant(struct channel *c, struct slice *l)
@@ -223,7 +218,7 @@ static void grant(struct channel *c, struct slice *l)
     l->grant = (sm + 1) % c->gpu->n_sms;
     c->granted[sm]++;
     p->left = 0;
-    uint64_t due = c->now + (r->source == SOURCE_TEXTURE ? 0 : delay_in_front(c));
+    uint64_t due = c->now + (r->source == SOURCE_TEXTURE ? 0 : c->front_delay);
     for (uint32_t k = 0; k < r->sectors; k++) {
         unsigned sector = (unsigned)((r->address / SECTOR_BYTES + k) % LINE_SECTORS);
         if (r->kind == REQUEST_WRITE && !r->bytes.sector[sector])
@@ -461,7 +456,7 @@ static void feed_dram(struct channel *c)
             continue;
         uint64_t v = ring_get(&l->to_dram);
         c->delay[(c->delay_at + c->delay_n++) % c->delay_room] =
-            (struct delayed){.due = c->now + core_to_l2(c, c->gpu->config.dram.latency), .address = v & ~1ull, .write = v & 1};
+            (struct delayed){.due = c->now + c->dram_delay, .address = v & ~1ull, .slice = (c->turn + k) % n, .write = v & 1};
         c->turn = (c->turn + k + 1) % n;
         break;
     }
@@ -471,13 +466,13 @@ static void feed_dram(struct channel *c)
     dram_run(&c->dram, dram_cycle(c, c->now));
     if (!dram_room(&c->dram, d->write))
         return;
-    struct dram_place p = addrmap_place(&c->gpu->map, d->address);
-    dram_push(&c->dram, &(struct dram_request){.id = d->address, .bank = bank_of(c, p.bank % c->dram.spec.banks, p.row), .row = p.row, .slice = p.slice % c->gpu->config.mem.slices,
-                                               .write = d->write});
+    uint32_t bank, row;
+    addrmap_bank(&c->gpu->map, d->address, &bank, &row);
+    dram_push(&c->dram, &(struct dram_request){.id = d->address, .bank = bank_of(c, bank % c->dram.spec.banks, row), .row = row, .slice = d->slice, .write = d->write});
     if (c->dram_from == NEVER)
         c->dram_from = dram_returns(c);
     if (!d->write) {
-        const struct slice *l = &c->slices[p.slice % c->gpu->config.mem.slices];
+        const struct slice *l = &c->slices[d->slice];
         cache_expect(&l->l2, d->address);
         mshr_expect(&l->mshr, atom_of(l, d->address));
     }

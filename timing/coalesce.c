@@ -222,8 +222,18 @@ static unsigned tag_bank(uint64_t line)
     return line & 3;
 }
 
+/* Lanes side by side, words at most: each bank has one, a line's tag is looked up once. */
+static uint32_t stream_quarter_cycles(const struct lanes *in, uint32_t port_bytes)
+{
+    uint64_t first = in->address[0] / LINE, last = (in->address[0] + WARP_LANES * in->bytes - 1) / LINE;      /* two lines at most */
+    uint32_t tags = first == last ? 4 : tag_bank(first) == tag_bank(last) ? 8 : 5, port = (4 * WARP_LANES * in->bytes + port_bytes - 1) / port_bytes;
+    return tags > port ? tags : port;
+}
+
 uint32_t wavefront_quarter_cycles(const struct lanes *in, uint32_t port_bytes)
 {
+    if (in->bytes <= 4 && affine(in, in->bytes))
+        return stream_quarter_cycles(in, port_bytes);
     uint64_t lines[2 * WARP_LANES], seen = 0;  /* by some of their bits */
     uint32_t n = 0, in_bank[4] = {0}, active = 0, most = 0;
     for (unsigned lane = 0; lane < WARP_LANES; lane++) {

@@ -1,5 +1,7 @@
 #include "timing/hash.h"
 
+#include <pthread.h>
+
 /* Primitive polynomials by degree, without the leading term. */
 static const uint32_t poly[17] = {0, 1, 0x3, 0x3, 0x3, 0x5, 0x3, 0x3, 0x1d, 0x11, 0x9, 0x5, 0x53, 0x1b, 0x2b, 0x3, 0x2d};
 /* How many upper bits take part; 64: all. */
@@ -21,14 +23,23 @@ uint32_t hash_ipoly(uint32_t index, uint64_t upper, unsigned k)
     return index & (top - 1);
 }
 
+uint16_t ipoly_shares[IPOLY_MOST + 1][8][256];
+
+static void fill_shares(void)
+{
+    for (unsigned k = 1; k <= IPOLY_MOST; k++)
+        for (unsigned bit = 0; bit < 64; bit++) {              /* what each bit of the number does, by itself and beside lower ones of its byte */
+            uint16_t share = (uint16_t)(bit < k ? 1u << bit : hash_ipoly(0, 1ull << (bit - k), k)), *of = ipoly_shares[k][bit / 8];
+            for (unsigned lower = 0; lower < 1u << bit % 8; lower++)
+                of[1u << bit % 8 | lower] = of[lower] ^ share;
+        }
+}
+
 void ipoly_init(struct ipoly *p, unsigned k)
 {
-    *p = (struct ipoly){.k = k};
-    for (unsigned bit = 0; bit < 64; bit++) {  /* what each bit of the number does */
-        uint32_t index = bit < k ? 1u << bit : hash_ipoly(0, 1ull << (bit - k), k);
-        for (unsigned b = 0; b < k; b++)
-            p->rows[b] |= (uint64_t)(index >> b & 1) << bit;
-    }
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, fill_shares);
+    p->k = k <= IPOLY_MOST ? k : 0;
 }
 
 /* 32 sets: bits 7..11 of the address XOR bits 13, 14, 15, 17, 19; 64 sets: bit 12 on top. Line numbers begin at bit 7. */

@@ -9,15 +9,18 @@
  * tables that published results were made with. k <= 16; k = 0 gives 0. */
 uint32_t hash_ipoly(uint32_t index, uint64_t upper, unsigned k);
 
-/* The same, prepared: one mask of address bits for each bit of the index. */
-struct ipoly { unsigned k; uint64_t rows[16]; };
+/* The same, prepared: the hash is linear over GF(2), so that each byte of the number gives its share, which a table has for every k. ipoly_init: any thread, once before
+ * ipoly_apply. */
+enum { IPOLY_MOST = 16 };
+struct ipoly { unsigned k; };
+extern uint16_t ipoly_shares[IPOLY_MOST + 1][8][256];
 void ipoly_init(struct ipoly *p, unsigned k);
 /* number: index and upper bits together, index lowest. */
 static inline uint32_t ipoly_apply(const struct ipoly *p, uint64_t number)
 {
     uint32_t index = 0;
-    for (unsigned b = 0; b < p->k; b++)
-        index |= (uint32_t)__builtin_parityll(number & p->rows[b]) << b;
+    for (const uint16_t (*of)[256] = (const uint16_t (*)[256])ipoly_shares[p->k]; number; number >>= 8, of++)
+        index ^= (*of)[number & 0xff];
     return index;
 }
 

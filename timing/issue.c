@@ -238,9 +238,9 @@ static bool step(struct sm *s, uint32_t slot, struct emu_event *e, struct emu_pe
         sm_fault(s);
         return false;
     }
+    uint32_t lanes = e->mask == UINT32_MAX ? WARP_LANES : (uint32_t)__builtin_popcount(e->mask);
     w->block->warp_insns++;
-    w->block->thread_insns += (uint32_t)__builtin_popcount(e->mask);
-    uint32_t lanes = (uint32_t)__builtin_popcount(e->mask);
+    w->block->thread_insns += lanes;
     s->stats.warp_instructions++;
     s->stats.instructions += lanes;
     s->stats.lane_slots += s->gpu->config.sample.active_lanes ? lanes : WARP_LANES;

@@ -194,7 +194,7 @@ static void count_sent(struct sm *s, const struct request *r)
 bool lsu_send(struct sm *s, const struct request *r, uint64_t ready)
 {
     uint64_t slot = clock_convert(&s->gpu->clocks, CLOCK_CORE, CLOCK_ICNT, ready);
-    uint32_t slice = addrmap_place(&s->gpu->map, r->address).slice;
+    uint32_t slice = addrmap_slice(&s->gpu->map, r->address);
     struct request *to = vec_add(&s->out[slice / s->gpu->config.mem.slices % s->gpu->n_threads]);
     if (!to)
         return false;

@@ -321,7 +321,7 @@ struct slice {
     struct timing_slice_stats stats;
 };
 
-struct delayed { uint64_t due, address; bool write; };         /* due: L2 cycle */
+struct delayed { uint64_t due, address; uint32_t slice; bool write; };         /* due: L2 cycle */
 struct channel {
     struct timing_gpu *gpu;
     uint32_t number;
@@ -331,6 +331,7 @@ struct channel {
     uint64_t next;                             /* L2 cycle at which it has something to do, if nothing arrives */
     bool fresh;                                /* something arrived */
     uint64_t dram_from;                        /* before this cycle DRAM has nothing for the slices */
+    uint64_t dram_delay, front_delay;          /* L2 cycles: in front of DRAM, and of a slice */
     struct delayed *delay; uint32_t delay_room, delay_at, delay_n;     /* ring: dram.latency */
     uint32_t turn;                             /* slice asked first */
     uint32_t *granted;                         /* packets taken in this half window, by SM: of all channels of the host thread */
