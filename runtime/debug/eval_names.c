@@ -175,20 +175,33 @@ static bool find_reg(const struct ptx_function *f, const char *name, uint32_t *r
 static const struct { const char *name, *sreg; } cuda_names[] = {
     {"threadIdx", "%tid"}, {"blockIdx", "%ctaid"}, {"blockDim", "%ntid"}, {"gridDim", "%nctaid"}};
 
+/* By its own name, or CUDA's. */
 static int sreg_find(const char *name)
 {
-    static int last;                           /* conditions ask for the same over and over */
-    if (strcmp(ptx_sreg_text((enum ptx_sreg)last), name) == 0)
-        return last;
-    for (int s = 0; s < PTX_SREG_COUNT; s++)
-        if (strcmp(ptx_sreg_text((enum ptx_sreg)s), name) == 0)
-            return last = s;
-    return PTX_SREG_COUNT;
+    static struct { const char *at, *text; int s; } last[CACHE];       /* conditions ask for the same over and over */
+    size_t k = (uintptr_t)name / 8 % CACHE;
+    if (last[k].at == name && strcmp(last[k].text, name) == 0)
+        return last[k].s;
+    const char *text = name, *known = NULL;    /* known: the same text, for good */
+    for (size_t i = 0; i < sizeof cuda_names / sizeof *cuda_names; i++)
+        if (strcmp(cuda_names[i].name, name) == 0) {
+            known = cuda_names[i].name;
+            text = cuda_names[i].sreg;
+        }
+    int s = 0;
+    while (s < PTX_SREG_COUNT && strcmp(ptx_sreg_text((enum ptx_sreg)s), text) != 0)
+        s++;
+    if (s < PTX_SREG_COUNT) {
+        last[k].at = name;
+        last[k].text = known ? known : ptx_sreg_text((enum ptx_sreg)s);
+        last[k].s = s;
+    }
+    return s;
 }
 
 static bool sreg_value(struct value *out, const char *name, const struct focus *f)
 {
-    int s = sreg_find(name);
+    int s = *name == '%' || strchr("tbg", *name) ? sreg_find(name) : PTX_SREG_COUNT;
     if (s < PTX_SREG_COUNT) {
         bool vector = s == PTX_SREG_TID || s == PTX_SREG_NTID || s == PTX_SREG_CTAID || s == PTX_SREG_NCTAID || s == PTX_SREG_CLUSTERID || s == PTX_SREG_NCLUSTERID ||
                       s == PTX_SREG_CLUSTER_CTAID || s == PTX_SREG_CLUSTER_NCTAID;
@@ -370,8 +383,6 @@ static enum status kernel_name(struct value *out, const char *name, const struct
 {
     const struct ptx_function *fn = &f->run->module->code->ptx->functions[frame->function];
     uint32_t reg;
-    if (*name == '%' && sreg_value(out, name, f))
-        return ST_OK;
     if (find_reg(fn, name, &reg)) {
         *out = (struct value){.type = reg_type(fn, reg), .home = HOME_REGISTER, .at = reg};
         return value_load(out, f, err);
@@ -385,21 +396,20 @@ static enum status kernel_name(struct value *out, const char *name, const struct
         st = own_value(out, name, f, frame, err);
     if (st != ST_NOT_FOUND || err->status)
         return st;
-    for (size_t i = 0; i < sizeof cuda_names / sizeof *cuda_names; i++)
-        if (strcmp(cuda_names[i].name, name) == 0)
-            return sreg_value(out, cuda_names[i].sreg, f) ? ST_OK : ST_NOT_FOUND;
     return module_value(out, name, f->run->module, f, frame, err);
 }
 
 enum status name_value(struct value *out, const char *name, const struct focus *f, struct error *err)
 {
     struct emu_frame frame;
-    struct error own = {0};
-    if (!err)
-        err = &own;
-    err->status = ST_OK;
+    struct error own;
+    if (f->cta && sreg_value(out, name, f))
+        return ST_OK;
     if (convenience(out, name, f))
         return ST_OK;
+    err = err ? err : &own;
+    err->status = ST_OK;
+    *err->text = 0;
     bool in_kernel = focus_frame(f, &frame);
     enum status st = in_kernel ? kernel_name(out, name, f, &frame, err) : ST_NOT_FOUND;
     for (size_t i = 0; st == ST_NOT_FOUND && !err->status && i < dbg.n_modules; i++)
