@@ -314,6 +314,8 @@ void dap_library_event(struct dap *d, struct wire_line *e)
         json_object(j, "breakpoint");
         json_u64(j, "id", b->number);
         json_bool(j, "verified", true);
+        if (wire_get(e, "line"))
+            json_u64(j, "line", wire_number(e, "line", 0) - 1 + d->lines_from);
         dap_send(d);
     } else if (strcmp(e->kind, "stopped") == 0) {
         on_stopped(d, e);

@@ -133,6 +133,11 @@ void breaks_module(struct rt_module *m)
         struct out o = server_event_new("resolved");
         out_u64(&o, "breakpoint", b->number);
         out_u64(&o, "places", b->sites.n);
+        struct source_line at = b->sites.n ? site_source(&b->sites.at[0]) : (struct source_line){"", 0};
+        if (at.line) {
+            out_str(&o, "file", at.file);
+            out_u64(&o, "line", at.line);
+        }
         server_event(&o);
     }
 }

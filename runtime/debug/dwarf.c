@@ -25,9 +25,10 @@ struct variable {
     bool parameter;
 };
 
-struct dwarf {
+struct dwarf {                                 /* of one text of a module; linked ones have several */
     struct dwarf *next;
     const struct rt_module *module;
+    uint32_t unit;
     bool any;
     struct arena arena;
     struct section info, abbrevs, loc;
@@ -38,17 +39,20 @@ static struct dwarf *all;
 
 /* ---- text to bytes ---- */
 
-static bool section_read(struct dwarf *d, struct section *s, const char *text, const char *name)
+struct text { const char *at, *end; };
+
+static bool section_read(struct dwarf *d, struct section *s, const struct text *text, const char *name)
 {
-    const char *at = text, *end;
-    while ((at = strstr(at, ".section"))) {    /* and blanks, and the name */
-        at += strlen(".section");
+    static const char directive[] = ".section";
+    const char *at = text->at, *end;
+    while ((at = memmem(at, (size_t)(text->end - at), directive, strlen(directive)))) {      /* and blanks, and the name */
+        at += strlen(directive);
         at += strspn(at, " \t");
         if (strncmp(at, name, strlen(name)) == 0 && isspace((unsigned char)at[strlen(name)]))
             break;
     }
-    at = at ? strchr(at, '{') : NULL;
-    end = at ? strchr(at, '}') : NULL;
+    at = at ? memchr(at, '{', (size_t)(text->end - at)) : NULL;
+    end = at ? memchr(at, '}', (size_t)(text->end - at)) : NULL;
     if (!end)
         return false;
     for (at++; at < end;) {
@@ -305,19 +309,23 @@ static bool tree_read(struct dwarf *d)
     return true;
 }
 
-static struct dwarf *dwarf_of(const struct rt_module *m)
+/* Of the text that a function is from. */
+static struct dwarf *dwarf_of(const struct rt_module *m, const struct ptx_function *f)
 {
     for (struct dwarf *d = all; d; d = d->next)
-        if (d->module == m)
+        if (d->module == m && d->unit == f->unit)
             return d;
     struct dwarf *d = calloc(1, sizeof *d);
-    const char *text = m->code->ptx->text_bytes ? m->code->ptx->text : NULL;
     if (!d)
         return NULL;
+    size_t bytes;
+    const char *name, *at = ptx_unit_text(m->code->ptx, f->unit, &bytes, &name);
+    const struct text whole = {at, at + bytes}, *text = &whole;
     d->module = m;
+    d->unit = f->unit;
     d->next = all;
     all = d;
-    d->any = text && section_read(d, &d->abbrevs, text, ".debug_abbrev") && section_read(d, &d->info, text, ".debug_info") && abbrevs_read(d) && tree_read(d);
+    d->any = section_read(d, &d->abbrevs, text, ".debug_abbrev") && section_read(d, &d->info, text, ".debug_info") && abbrevs_read(d) && tree_read(d);
     if (d->any)
         (void)section_read(d, &d->loc, text, ".debug_loc");
     return d;
@@ -325,18 +333,20 @@ static struct dwarf *dwarf_of(const struct rt_module *m)
 
 void dwarf_forget(const struct rt_module *m)
 {
-    for (struct dwarf **at = &all; *at; at = &(*at)->next)
-        if ((*at)->module == m) {
-            struct dwarf *d = *at;
-            *at = d->next;
-            vec_free(&d->info.bytes), vec_free(&d->abbrevs.bytes), vec_free(&d->loc.bytes);
-            vec_free(&d->info.names), vec_free(&d->abbrevs.names), vec_free(&d->loc.names);
-            vec_free(&d->table);
-            vec_free(&d->variables);
-            arena_free(&d->arena);
-            free(d);
-            return;
+    for (struct dwarf **at = &all; *at;) {
+        struct dwarf *d = *at;
+        if (d->module != m) {
+            at = &d->next;
+            continue;
         }
+        *at = d->next;
+        vec_free(&d->info.bytes), vec_free(&d->abbrevs.bytes), vec_free(&d->loc.bytes);
+        vec_free(&d->info.names), vec_free(&d->abbrevs.names), vec_free(&d->loc.names);
+        vec_free(&d->table);
+        vec_free(&d->variables);
+        arena_free(&d->arena);
+        free(d);
+    }
 }
 
 /* ---- where a variable is ---- */
@@ -434,8 +444,8 @@ static enum status variable_value(struct dwarf *d, struct value *out, const stru
 
 enum status dwarf_value(struct value *out, const char *name, const struct focus *f, const struct emu_frame *frame, struct error *err)
 {
-    struct dwarf *d = dwarf_of(f->run->module);
     const struct ptx_function *fn = &f->run->module->code->ptx->functions[frame->function];
+    struct dwarf *d = dwarf_of(f->run->module, fn);
     for (size_t i = d && d->any ? d->variables.n : 0; i-- > 0;)        /* inner scopes come later */
         if (strcmp(d->variables.at[i].name, name) == 0 && in_scope(&d->variables.at[i], fn, frame->insn))
             return variable_value(d, out, &d->variables.at[i], f, frame, err);
@@ -445,8 +455,8 @@ enum status dwarf_value(struct value *out, const char *name, const struct focus 
 bool dwarf_locals(const struct focus *f, const struct emu_frame *frame, void (*fn)(void *user, const char *name, bool parameter, enum status st, const struct value *v, const struct error *err),
                   void *user)
 {
-    struct dwarf *d = dwarf_of(f->run->module);
     const struct ptx_function *code = &f->run->module->code->ptx->functions[frame->function];
+    struct dwarf *d = dwarf_of(f->run->module, code);
     bool any = false;
     for (size_t i = 0; d && d->any && i < d->variables.n; i++) {
         struct value v;

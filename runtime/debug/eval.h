@@ -43,6 +43,10 @@ void value_remember(const struct value *v);             /* for $_ */
 
 /* eval_names.c: what a name stands for. ST_NOT_FOUND: nothing. */
 enum status name_value(struct value *out, const char *name, const struct focus *f, struct error *err);
+/* written.c: nothing can have written the register when a thread comes to the instruction. It reads as 0. */
+bool reg_unwritten(const struct ptx_function *f, uint32_t insn, uint32_t reg);
+void reg_written(const struct ptx_function *f, uint32_t reg);          /* by the debugger */
+void written_forget(void);                              /* code went */
 void names_forget(void);                                /* code went: what was remembered of it */
 struct type reg_type(const struct ptx_function *f, uint32_t reg);
 /* The i-th parameter of the function, kernel or not. */

@@ -74,6 +74,7 @@ enum status value_store(struct value *v, const struct focus *f, struct error *er
     }
     if (v->home == HOME_REGISTER && focus_frame(f, &frame) && emu_reg_write(&frame, f->lane, (uint32_t)v->at, v->bits)) {
         past_wrote(f->run, f, v->at, v->bits, 0);
+        reg_written(&f->run->module->code->ptx->functions[frame.function], (uint32_t)v->at);
         return ST_OK;
     }
     if (v->home == HOME_PARAM) {
@@ -149,6 +150,7 @@ struct type reg_type(const struct ptx_function *f, uint32_t reg)
 
 void names_forget(void)
 {
+    written_forget();
     memset(type_cache, 0, sizeof type_cache);
     memset(reg_cache, 0, sizeof reg_cache);
 }
@@ -385,6 +387,8 @@ static enum status kernel_name(struct value *out, const char *name, const struct
     uint32_t reg;
     if (find_reg(fn, name, &reg)) {
         *out = (struct value){.type = reg_type(fn, reg), .home = HOME_REGISTER, .at = reg};
+        if (reg_unwritten(fn, frame->insn, reg))
+            return ST_OK;
         return value_load(out, f, err);
     }
     if (*name == '%')

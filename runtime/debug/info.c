@@ -153,6 +153,11 @@ bool info_registers(const struct request *q, struct out *o, struct error *err)
         out_line(o);
         out_str(o, "name", f->regs[r].name);
         out_str(o, "type", ptx_type_text((enum ptx_type)f->regs[r].type));
+        if (reg_unwritten(f, frame.insn, r)) {
+            out_str(o, "value", "not written yet");
+            out_u64(o, "unwritten", 1);
+            continue;
+        }
         say_scalar(o, "value", &t, bits, 0);
         say_scalar(o, "hex", &t, bits, 'x');
         if (!all)

@@ -338,18 +338,17 @@ bool serve_ptx(const struct request *q, struct out *o, struct error *err)
     if (!number_of(q, "from", 0, UINT32_MAX, &from, err) || !number_of(q, "count", 10, 100000, &count, err) || !code_at(q, &at, err))
         return false;
     const struct ptx_module *m = at.module->code->ptx;
-    if (!m->text_bytes)
-        return refuse(err, "%s was linked from several texts: disassemble shows its instructions", m->name);
     const struct ptx_function *f = site_function(&at);
     uint64_t current = at.insn < f->n_insns ? f->insns[at.insn].line : 0;
     if (!from)
         from = current > count / 2 ? current - count / 2 : 1;
-    const char *p = m->text;
-    for (; line < from && (p = strchr(p, '\n')); line++)
+    size_t bytes;
+    const char *name, *p = ptx_unit_text(m, f->unit, &bytes, &name), *stop = p + bytes;
+    for (; line < from && (p = memchr(p, '\n', (size_t)(stop - p))); line++)
         p++;
-    for (; p && *p && count--; line++) {
-        const char *end = strchr(p, '\n');
-        char *text = strndup(p, end ? (size_t)(end - p) : strlen(p));
+    for (; p && p < stop && *p && count--; line++) {
+        const char *end = memchr(p, '\n', (size_t)(stop - p));
+        char *text = strndup(p, end ? (size_t)(end - p) : (size_t)(stop - p));
         out_line(o);
         out_u64(o, "ptx_line", line);
         out_str(o, "text", text ? text : "");
