@@ -83,12 +83,25 @@ void run_every(void)
 
 /* ---- what the runtime says ---- */
 
+/* Stops where the host has changed what is watched. Under big. */
+static void look_after_host(void)
+{
+    struct watch_hit hit = {0};
+    struct breakpoint *b = !server_gone() && watch_any() ? watch_look(&hit) : NULL;
+    if (b) {
+        dbg.focus = (struct focus){0};
+        run_stop_watch(b, &hit);
+        run_every();
+    }
+}
+
 void debug_launch(struct op *op, uint64_t grid_id, struct emu_worker *worker)
 {
     const struct launch_op *l = &op->u.launch;
     struct debug_run *r = calloc(1, sizeof *r);
     char name[1024];
     server_take();
+    look_after_host();                         /* plain stores to managed memory: nobody tells of them */
     dbg.launches++;
     if (r) {
         *r = (struct debug_run){.next = dbg.runs, .op = op, .module = l->function->module, .grid_id = grid_id, .launch = dbg.launches, .worker = worker};
@@ -198,15 +211,9 @@ void debug_module_gone(const struct rt_module *m)
 
 void debug_host_wrote(void)
 {
-    struct watch_hit hit = {0};
     server_take();
     past_host_wrote();
-    struct breakpoint *b = !server_gone() && watch_any() ? watch_look(&hit) : NULL;
-    if (b) {
-        dbg.focus = (struct focus){0};
-        run_stop_watch(b, &hit);
-        run_every();
-    }
+    look_after_host();
     server_leave();
 }
 

@@ -95,8 +95,52 @@ bool plan_there(struct plan *p, const struct focus *f)
     return true;
 }
 
+/* ---- a round on the simulated GPU ---- */
+
+static void round_begin(struct plan *p, const struct emu_cta *cta)
+{
+    struct emu_spot s[EMU_SPOTS];
+    p->round.waiting = p->round.about = 0;
+    for (uint32_t w = 0; w < emu_cta_warps(cta) && w < WARP_SIZE; w++)
+        if (emu_warp_running(cta, w) && emu_warp_spots(cta, w, s)) {
+            p->round.waiting |= 1u << w;
+            p->round.at[w].function = s[0].function;
+            p->round.at[w].insn = s[0].insn;
+        }
+}
+
+static bool has_moved(const struct plan *p, const struct emu_cta *cta, uint32_t w)
+{
+    struct emu_spot s[EMU_SPOTS];
+    return !emu_warp_running(cta, w) || !emu_warp_spots(cta, w, s) || s[0].function != p->round.at[w].function || s[0].insn != p->round.at[w].insn;
+}
+
+bool plan_round_there(struct plan *p, const struct debug_run *r, const struct emu_cta *cta, uint32_t warp, struct emu_cta **block)
+{
+    *block = p->run == r ? run_block(r, p->block) : NULL;
+    if (p->run != r)
+        return false;
+    if (!*block)
+        return true;                           /* it has ended */
+    if (emu_cta_index(cta) == p->block) {      /* who is about to step once more has stepped, if only in a circle */
+        p->round.waiting &= ~(p->round.about & 1u << warp);
+        p->round.about |= 1u << warp;
+    }
+    for (uint32_t m = p->round.waiting; m; m &= m - 1)
+        if (has_moved(p, *block, (uint32_t)__builtin_ctz(m)))
+            p->round.waiting &= ~(m & -m);
+    if (p->round.waiting)
+        return false;
+    if (!--p->count)
+        return true;
+    round_begin(p, *block);
+    return false;
+}
+
 bool plan_is_of(const struct plan *p, const struct debug_run *r, const struct emu_cta *cta, uint32_t warp)
 {
+    if (p->kind == PLAN_ROUND && !r->worker)
+        return false;
     return p->kind == PLAN_ANY ? p->run == r : p->kind != PLAN_NONE && p->kind != PLAN_CYCLE && p->run == r && p->warp == warp && emu_cta_index(cta) == p->block;
 }
 
@@ -133,9 +177,10 @@ bool serve_stepi(const struct request *q, struct out *o, struct error *err)
     bool all = (first && strcmp(first, "all") == 0) || request_option(q, "all");
     if (!all)
         return plan_counted(q, PLAN_INSN, err);
-    if (!dbg.focus.run->worker)
-        return refuse(err, "on the simulated GPU all warps run at once: cycle N");
-    return count_word(q, first != NULL, &n, err) && plan_make(PLAN_ROUND, n, err);
+    if (!count_word(q, first != NULL, &n, err) || !plan_make(PLAN_ROUND, n, err))
+        return false;
+    round_begin(&dbg.plan, dbg.focus.cta);
+    return true;
 }
 
 bool serve_nexti(const struct request *q, struct out *o, struct error *err) { (void)o; return plan_counted(q, PLAN_NEXT_INSN, err); }

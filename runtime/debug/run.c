@@ -283,6 +283,14 @@ static bool look(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct
         *event = break_event(b, &why);
         return true;
     }
+    struct emu_cta *block = cta;
+    if (dbg.plan.kind == PLAN_ROUND && !r->worker && plan_round_there(&dbg.plan, r, cta, warp, &block)) {
+        if (block) {
+            *event = step_event(&dbg.plan, block);
+            return true;
+        }
+        dbg.plan.kind = PLAN_ANY;
+    }
     if (plan_is_of(&dbg.plan, r, cta, warp)) {
         struct focus f = {.run = r, .cta = cta, .warp = warp, .lane = dbg.plan.lane};
         if (dbg.plan.kind == PLAN_ANY) {

@@ -72,6 +72,7 @@ struct plan {
     uint32_t depth, function, insn, line; const char *file;     /* where it began */
     VEC(struct site) sites;                           /* ADVANCE */
     uint64_t cycle;
+    struct { uint32_t waiting, about; struct { uint32_t function, insn; } at[WARP_SIZE]; } round;      /* ROUND on the simulated GPU: warps still to step; those about to */
 };
 
 struct debug_state {
@@ -187,6 +188,8 @@ void run_stop_watch(struct breakpoint *b, struct watch_hit *hit);      /* the ho
 
 /* ---- plan.c ---- */
 bool plan_there(struct plan *p, const struct focus *f);        /* the planned warp stands before an instruction. True: the plan is fulfilled */
+/* A round on the simulated GPU, where all warps run at once: a warp of the run is about to execute something. True: each of the block has stepped, *block is it. */
+bool plan_round_there(struct plan *p, const struct debug_run *r, const struct emu_cta *cta, uint32_t warp, struct emu_cta **block);
 bool plan_is_of(const struct plan *p, const struct debug_run *r, const struct emu_cta *cta, uint32_t warp);
 
 /* ---- verbs ---- */

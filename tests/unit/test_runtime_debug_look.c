@@ -306,10 +306,42 @@ START_TEST(the_hosts_writes_stop)
 }
 END_TEST
 
+static void *program_stores(void *unused)
+{
+    (void)unused;
+    program_begin();
+    uint32_t n = 1;
+    uint64_t at;
+    ck_assert_int_eq(rt_alloc_managed(context, 4, 1, &at, NULL), ST_OK);
+    ck_assert_int_eq(program_launch("count", 1, 1, (void *[]){&n}), ST_OK);
+    *(volatile uint32_t *)(uintptr_t)at = 42;
+    ck_assert_int_eq(program_launch("count", 1, 1, (void *[]){&n}), ST_OK);
+    return NULL;
+}
+
+START_TEST(the_hosts_plain_stores_stop)
+{
+    char request[128];
+    client_start(program_stores);
+    ask("break at=count temporary=1");
+    go("continue");
+    const char *all = ask("info allocations"), *mine = strstr(all, "cudaMallocManaged");
+    ck_assert_msg(mine != NULL, "%s", all);
+    while (mine > all && mine[-1] != '\n')
+        mine--;
+    snprintf(request, sizeof request, "watch \"*(int *)%s\"", key(mine, "address"));
+    ask(request);
+    go("continue");
+    is(client.stop, "by", "host");
+    is(client.stop, "new", "42");
+    client_finish();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
         expressions_are_c, names_stand_for_what_a_thread_sees, values_are_set, memory_is_shown, tables_tell, frames_have_their_own_registers,
-        watchpoints_see_kernels, shared_memory_is_watched, host_copies_are_watched, the_hosts_writes_stop};
+        watchpoints_see_kernels, shared_memory_is_watched, host_copies_are_watched, the_hosts_writes_stop, the_hosts_plain_stores_stop};
     return client_tests("runtime_debug_look", tests, sizeof tests / sizeof *tests);
 }

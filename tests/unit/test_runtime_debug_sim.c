@@ -32,7 +32,30 @@ START_TEST(warps_stop_and_step)
     has(ask("info blocks"), "block=1,0,0 state=running");
     ck_assert_str_eq(eval("$cycle"), key(client.stop, "cycle"));
     has(refused("reverse-stepi"), "functional mode");
-    has(refused("stepi all"), "cycle N");
+    go("stepi all");
+    is(client.stop, "reason", "step");
+    is(client.stop, "warp", "1");
+    client_finish();
+}
+END_TEST
+
+START_TEST(all_warps_of_a_block_step)
+{
+    char before[2][16];
+    sim_start(program_work);
+    ask("break at=work block=1 temporary=1");
+    go("continue");
+    for (int i = 0; i < 2; i++) {
+        char focus[32];
+        snprintf(focus, sizeof focus, "focus warp=%d", i);
+        snprintf(before[i], sizeof before[i], "%s", key(ask(focus), "insn"));
+    }
+    go("stepi all 3");
+    for (int i = 0; i < 2; i++) {
+        char focus[32];
+        snprintf(focus, sizeof focus, "focus warp=%d", i);
+        ck_assert_int_ge(atoi(key(ask(focus), "insn")), atoi(before[i]) + 3);
+    }
     client_finish();
 }
 END_TEST
@@ -105,6 +128,6 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        warps_stop_and_step, cycles_are_stepped, errors_stop, changes_are_watched, a_kernel_is_interrupted_and_killed};
+        warps_stop_and_step, all_warps_of_a_block_step, cycles_are_stepped, errors_stop, changes_are_watched, a_kernel_is_interrupted_and_killed};
     return client_tests("runtime_debug_sim", tests, sizeof tests / sizeof *tests);
 }
