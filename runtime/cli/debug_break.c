@@ -160,23 +160,41 @@ void command_watch(struct session *s, const char *mode, char *args)
 
 /* ---- by number ---- */
 
+/* "3" or "3-7": from which breakpoint to which. */
+static bool take_range(const char *word, uint64_t *from, uint64_t *to)
+{
+    char first[24];
+    const char *dash = strchr(word, '-');
+    size_t n = dash ? (size_t)(dash - word) : strlen(word);
+    if (n >= sizeof first)
+        return false;
+    memcpy(first, word, n);
+    first[n] = 0;
+    return word_number(first, from) && word_number(dash ? dash + 1 : first, to) && *from <= *to;
+}
+
 /* Calls `each` for the breakpoints that args name; none named: all. False: complained, and nothing was done for that word. */
 static bool for_numbers(struct session *s, char *args, void (*each)(struct session *, struct breakpoint *, const char *), const char *word)
 {
     char *number;
-    uint64_t n;
     if (!*args) {
         for (size_t i = s->breakpoints.n; i-- > 0;)
             each(s, &s->breakpoints.at[i], word);
         return true;
     }
     while ((number = word_next(&args))) {
-        struct breakpoint *b = word_number(number, &n) ? breakpoint_find(s, n) : NULL;
-        if (!b) {
+        uint64_t from, to;
+        bool good = take_range(number, &from, &to), any = false;
+        for (uint64_t n = good ? from : 0; good && n <= to && n <= s->next_breakpoint; n++) {
+            struct breakpoint *b = breakpoint_find(s, n);
+            any = any || b;
+            if (b)
+                each(s, b, word);
+        }
+        if (!any) {
             complain(s, "there is no breakpoint '%.40s'", number);
             return false;
         }
-        each(s, b, word);
     }
     return true;
 }

@@ -151,7 +151,7 @@ static void screen_source(struct session *s, char *args)
 static void register_lanes(const struct wire_line *l)
 {
     char *copy = strdup(wire_text(l, "lanes")), *rest = copy, *value;
-    tell("%s  %s\n", wire_text(l, "name"), wire_text(l, "type"));
+    tell(wire_get(l, "unwritten") ? "%s  %s  not written yet\n" : "%s  %s\n", wire_text(l, "name"), wire_text(l, "type"));
     for (unsigned lane = 0; copy && (value = word_next(&rest)); lane++) {
         if (lane % 8 == 0)
             tell("  %2u", lane);
@@ -160,13 +160,27 @@ static void register_lanes(const struct wire_line *l)
     free(copy);
 }
 
+/* Takes away the lines of registers that have no value; how many. */
+static size_t hide_unwritten(struct wire_answer *a)
+{
+    size_t kept = 0, all = a->lines.n;
+    for (size_t i = 0; i < all; i++) {
+        if (wire_get(&a->lines.at[i], "unwritten"))
+            wire_line_free(&a->lines.at[i]);
+        else
+            a->lines.at[kept++] = a->lines.at[i];
+    }
+    a->lines.n = kept;
+    return all - kept;
+}
+
 static void screen_registers(struct session *s, char *args)
 {
     static const struct column columns[] = {{"Name", "name", false}, {"Type", "type", false}, {"Hex", "hex", true}, {"Value", "value", false}, {0}};
     struct wire_answer a;
     struct textbuf request = {0};
     char *word;
-    bool all = false;
+    bool all = false, named = false;
     if (!need_kernel(s))
         return;
     textbuf_add(&request, "info registers");
@@ -175,18 +189,22 @@ static void screen_registers(struct session *s, char *args)
             all = true;
             continue;
         }
+        named = true;
         textbuf_add(&request, " ");
         wire_add_word(&request, word);
     }
     if (all)
         textbuf_add(&request, " all=1");
     if (!request.failed && ask(s, &a, "%s", request.at)) {
+        size_t hidden = named ? 0 : hide_unwritten(&a);
         for (size_t i = 0; all && i < a.lines.n; i++)
             register_lanes(&a.lines.at[i]);
         if (!all && a.lines.n)
             table(&a, columns);
-        if (!a.lines.n)
+        if (!a.lines.n && !hidden)
             tell("no register\n");
+        if (hidden)
+            tell("%zu that nothing has written yet\n", hidden);
     }
     if (!request.failed)
         wire_answer_free(&a);

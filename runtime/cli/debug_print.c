@@ -135,7 +135,12 @@ void command_print(struct session *s, const char *word, char *args)
     }
     if (!need_program(s))
         return;
-    if (value_text(s, args, format, &value)) {
+    size_t index, used = history_name(s, args, &index);
+    if (used && !args[used] && !*format && *s->values.at[index - 1] == '{') {          /* no expression can be made of it */
+        textbuf_add(&value, "%s", s->values.at[index - 1]);
+        remember(s, value.at);
+        tell("$%zu = %s\n", s->values.n, value.at);
+    } else if (value_text(s, args, format, &value)) {
         remember(s, value.at);
         tell("$%zu = %s\n", s->values.n, value.at);
     }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -423,13 +424,22 @@ void command_resume(struct session *s, const char *verb, char *args)
 
 void command_stepi(struct session *s, const char *verb, char *args)
 {
-    if (!word_is(args, "-all", 2) && !word_is(args, "all", 1)) {
+    if (strncmp(args, "-a", 2) != 0 && strncmp(args, "all", 3) != 0) {
         command_resume(s, verb, args);
         return;
     }
+    char request[64];
+    uint64_t n = 1;
+    (void)word_next(&args);
+    args = word_skip(args);
+    if (*args && (!word_number(args, &n) || !n)) {
+        complain(s, "stepi -all takes a number, not '%.40s'", args);
+        return;
+    }
+    snprintf(request, sizeof request, "stepi all %" PRIu64, n);
     s->stepping = true;
     if (need_kernel(s))
-        go(s, "stepi all");
+        go(s, request);
 }
 
 void command_checkpoint(struct session *s, const char *word, char *args)

@@ -140,7 +140,7 @@ static void say_watchpoint(struct session *s, const struct wire_line *p)
         tell("\n");
     else
         tell(", %s of %s bytes at %s%s\n", wire_text(p, "access"), wire_text(p, "bytes"), wire_text(p, "address"),
-             strcmp(wire_text(p, "by"), "host") == 0 ? " by the host" : "");
+             strcmp(wire_text(p, "by"), "host") == 0 ? " by the host" : wire_get(p, "by") ? " before the kernel ended" : "");
     if (strcmp(wire_text(p, "access"), "read") == 0)
         tell("  value  %s\n", wire_text(p, "new"));
     else if (wire_get(p, "old"))

@@ -19,7 +19,7 @@ struct abbrev { uint32_t code, tag, n; bool children; struct { uint32_t at, form
 
 struct variable {
     const char *name;
-    const char *function;                      /* linkage name */
+    const char *function;                      /* linkage name; NULL: the variable is the program's */
     const char *low, *high;                    /* labels of its scope; NULL: all of the function */
     uint32_t type, expr, expr_bytes, list;     /* expr: offset of its location in info; or list: 1 + offset in loc */
     bool parameter;
@@ -276,7 +276,7 @@ static bool variable_add(struct dwarf *d, const struct die *e, const struct scop
 {
     struct variable v = {.name = e->name, .function = s->function, .low = s->low, .high = s->high, .type = e->type, .expr = e->expr, .expr_bytes = e->expr_bytes,
                          .list = e->list, .parameter = e->tag == TAG_PARAMETER};
-    return !e->name || !s->function || (!e->expr && !e->list) || vec_push(&d->variables, v);
+    return !e->name || (!s->function && e->tag == TAG_PARAMETER) || (!e->expr && !e->list) || vec_push(&d->variables, v);
 }
 
 static bool tree_read(struct dwarf *d)
@@ -449,7 +449,16 @@ enum status dwarf_value(struct value *out, const char *name, const struct focus 
     for (size_t i = d && d->any ? d->variables.n : 0; i-- > 0;)        /* inner scopes come later */
         if (strcmp(d->variables.at[i].name, name) == 0 && in_scope(&d->variables.at[i], fn, frame->insn))
             return variable_value(d, out, &d->variables.at[i], f, frame, err);
+    for (size_t i = 0; d && d->any && i < d->variables.n; i++)
+        if (!d->variables.at[i].function && strcmp(d->variables.at[i].name, name) == 0)
+            return variable_value(d, out, &d->variables.at[i], f, frame, err);
     return ST_NOT_FOUND;
+}
+
+bool dwarf_any(const struct focus *f, const struct emu_frame *frame)
+{
+    const struct dwarf *d = dwarf_of(f->run->module, &f->run->module->code->ptx->functions[frame->function]);
+    return d && d->any;
 }
 
 bool dwarf_locals(const struct focus *f, const struct emu_frame *frame, void (*fn)(void *user, const char *name, bool parameter, enum status st, const struct value *v, const struct error *err),

@@ -8,6 +8,7 @@ enum status dwarf_value(struct value *out, const char *name, const struct focus 
 /* Calls fn for each variable of the frame's function whose scope the instruction is in, innermost scopes last. False: the module has no such sections. */
 bool dwarf_locals(const struct focus *f, const struct emu_frame *frame, void (*fn)(void *user, const char *name, bool parameter, enum status st, const struct value *v, const struct error *err),
                   void *user);
+bool dwarf_any(const struct focus *f, const struct emu_frame *frame);   /* whether the frame's function has such sections */
 void dwarf_forget(const struct rt_module *m);           /* the module goes */
 
 #endif

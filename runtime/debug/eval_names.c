@@ -419,7 +419,9 @@ enum status name_value(struct value *out, const char *name, const struct focus *
     for (size_t i = 0; st == ST_NOT_FOUND && !err->status && i < dbg.n_modules; i++)
         if (!in_kernel || dbg.modules[i] != f->run->module)
             st = module_value(out, name, dbg.modules[i], f, NULL, err);
-    if (st == ST_NOT_FOUND && !err->status)
+    if (st == ST_NOT_FOUND && !err->status && in_kernel && *name != '$' && !dwarf_any(f, &frame))
+        error_set(err, st, "nothing is named %s here (the program's own variables have names with nvcc -G)", name);
+    else if (st == ST_NOT_FOUND && !err->status)
         error_set(err, st, !in_kernel && strchr("%@", *name) ? "%s: no kernel is stopped" : "nothing is named %s here", name);
     return st;
 }

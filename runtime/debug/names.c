@@ -72,8 +72,11 @@ const char *name_base(const char *symbol, size_t *n)
                 last_n = len;
             }
             break;
+        } else if ((*at == 'S' || *at == 'T') && (at[1] == '_' || isdigit((unsigned char)at[1]) || isupper((unsigned char)at[1]))) {
+            at += strcspn(at, "_");            /* S_, S0_, T_: something that stood before */
+            at += *at == '_';
         } else {
-            at++;                              /* N, K, L, S_, and in the scope's function its parameters */
+            at++;                              /* N, K, L, and in the scope's function its parameters */
         }
     }
     *n = last_n;

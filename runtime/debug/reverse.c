@@ -164,7 +164,7 @@ static void consider(struct debug_run *r, struct emu_cta *cta, uint32_t warp, ui
     struct watch_hit hit = {0};
     bool mine = emu_cta_index(cta) == replay.block && warp == replay.warp;
     if (replay.want == WANT_HIT) {
-        struct breakpoint *b = watch_any() ? watch_look(&hit) : NULL;
+        struct breakpoint *b = watch_any() ? watch_look(&hit, NULL) : NULL;
         watch_hit_free(&hit);
         if (b && replay.before)
             remember(replay.before, b->number);
@@ -200,7 +200,7 @@ uint64_t replay_boundary(struct debug_run *r)
         replay.half = now + (replay.end - now) / 2;
     } else if (replay.stage == SEARCH && !replay.last && now >= replay.end && !replay.beyond) {
         struct watch_hit hit = {0};
-        const struct breakpoint *b = replay.want == WANT_HIT && watch_any() ? watch_look(&hit) : NULL;
+        const struct breakpoint *b = replay.want == WANT_HIT && watch_any() ? watch_look(&hit, NULL) : NULL;
         watch_hit_free(&hit);
         if (b && replay.before)
             remember(replay.before, b->number);

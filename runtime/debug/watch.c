@@ -157,10 +157,10 @@ struct breakpoint *watch_step(struct debug_run *r, struct emu_cta *cta, uint32_t
     return found;
 }
 
-struct breakpoint *watch_look(struct watch_hit *hit)
+struct breakpoint *watch_look(struct watch_hit *hit, const char *by)
 {
     struct breakpoint *found = NULL;
-    *hit = (struct watch_hit){.access = "change", .host = true};
+    *hit = (struct watch_hit){.access = "change", .by = by};
     for (size_t i = 0; i < dbg.breaks.n; i++) {
         struct breakpoint *b = dbg.breaks.at[i];
         struct watch *w = b->watch;
@@ -222,8 +222,8 @@ void watch_say(struct out *o, const struct breakpoint *b, const struct watch_hit
         out_str(o, "old", hit->old);
         out_str(o, "new", hit->now);
     }
-    if (hit->host) {
-        out_str(o, "by", "host");
+    if (hit->by) {
+        out_str(o, "by", hit->by);
         return;
     }
     if (focus_spot(&dbg.focus, &s)) {          /* the place is that of the access */

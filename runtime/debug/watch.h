@@ -17,13 +17,13 @@ void watch_free(struct watch *w);
 bool watch_any(void);                                   /* some watchpoint is enabled */
 bool watch_insn(const struct ptx_insn *in);             /* one that may touch memory: such stop the warp while anything is watched */
 /* Steps the warp over one instruction and looks. NULL: nothing to tell; else the watchpoint, and *hit says what happened, focus set to the thread. */
-struct watch_hit { const char *access; char *old, *now; struct site site; struct focus focus; bool host; };
+struct watch_hit { const char *access; char *old, *now; struct site site; struct focus focus; const char *by /* who, when it was no access: "host"; else NULL */; };
 struct breakpoint *watch_step(struct debug_run *r, struct emu_cta *cta, uint32_t warp, int32_t *patience, struct watch_hit *hit, enum emu_result *result);
 /* On the simulated GPU, where nobody steps: the warp is about to make an access. Changes are those since the last call. (watch_sim.c) */
 struct breakpoint *watch_issue(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct watch_hit *hit);
 /* One watchpoint after an access, or, with the bytes unchanged, before it. True: it stops, *hit is filled in and f the thread. */
 bool watch_check(struct breakpoint *b, struct focus *f, const struct emu_event *e, struct watch_hit *hit);
-struct breakpoint *watch_look(struct watch_hit *hit);   /* whether anything changed since the last look: by the host */
+struct breakpoint *watch_look(struct watch_hit *hit, const char *by);  /* whether anything changed since the last look */
 void watch_say(struct out *o, const struct breakpoint *b, const struct watch_hit *hit);
 bool watch_changed(const struct watch *w);              /* its bytes are not what they were at the last look */
 void watch_take(struct watch *w);                       /* takes the bytes as they are now for the old ones */
