@@ -212,9 +212,9 @@ static void level3()
 }
 
 // ---- other types, through cublasGemmEx
-template <class A, class C> static void gemm_ex(const char *what, cudaDataType ta, cudaDataType tc, cublasComputeType_t compute, double bound)
+template <class A, class C> static void gemm_ex(const char *what, cudaDataType ta, cudaDataType tc, cublasComputeType_t compute, double bound, int k = 80)
 {
-    const int m = 64, n = 48, k = 80;
+    const int m = 64, n = 48;
     std::vector<A> a(m * k), b(k * n);
     std::vector<double> want(m * n);
     for (auto &x : a) x = A(float(std::lround(uniform() * 8)) / 2);
@@ -224,8 +224,9 @@ template <class A, class C> static void gemm_ex(const char *what, cudaDataType t
     Buffer<C> dc(m * n);
     float one_ = 1, zero = 0;
     __half hone = 1.0f, hzero = 0.0f;
-    const void *al = compute == CUBLAS_COMPUTE_16F ? (const void *)&hone : &one_;
-    const void *be = compute == CUBLAS_COMPUTE_16F ? (const void *)&hzero : &zero;
+    int ione = 1, izero = 0;
+    const void *al = compute == CUBLAS_COMPUTE_16F ? (const void *)&hone : compute == CUBLAS_COMPUTE_32I ? (const void *)&ione : &one_;
+    const void *be = compute == CUBLAS_COMPUTE_16F ? (const void *)&hzero : compute == CUBLAS_COMPUTE_32I ? (const void *)&izero : &zero;
     cublasStatus_t rc = cublasGemmEx(h, CUBLAS_OP_T, CUBLAS_OP_N, m, n, k, al, da, ta, k, db, ta, k, be, dc, tc, m, compute, CUBLAS_GEMM_DEFAULT);
     if (rc != CUBLAS_STATUS_SUCCESS) {
         std::printf("%s: cublasGemmEx gives %d\n", what, rc);
@@ -290,6 +291,7 @@ int main()
     gemm_ex<__nv_bfloat16, float>("bf16 gemm to f32", CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1e-6);
     gemm_ex<float, float>("tf32 gemm", CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 1e-3);
     gemm_ex<int8_t, float>("s8 gemm to f32", CUDA_R_8I, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1e-6);
+    gemm_ex<int8_t, int32_t>("s8 gemm to s32", CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, 0, 512);       /* shorter sums have machine code only */
     batched();
     OK(cublasDestroy(h));
     return report();
