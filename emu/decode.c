@@ -26,15 +26,8 @@ void decode_says_can_wait(struct decoder *d)
     d->waits[d->index] = true;
 }
 
-void decode_says_ordered(struct decoder *d)
-{
-    if (!d->k->ordered) d->k->ordered = true;
-}
-
-void decode_says_stacks(struct decoder *d)
-{
-    if (!d->k->stacks) d->k->stacks = true;
-}
+void decode_says_ordered(struct decoder *d) { if (!d->k->ordered) d->k->ordered = true; }
+void decode_says_stacks(struct decoder *d) { if (!d->k->stacks) d->k->stacks = true; }
 
 void decode_says_calls_host(struct decoder *d)
 {

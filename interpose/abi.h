@@ -23,6 +23,8 @@ typedef struct rt_graph *CUgraph;
 typedef struct rt_node *CUgraphNode;
 typedef struct rt_exec *CUgraphExec;
 typedef struct rt_user_object *CUuserObject;
+typedef struct rt_resources *CUdevResourceDesc;
+typedef struct rt_green *CUgreenCtx;
 typedef struct CUgraphEdgeData { uint8_t from_port, to_port, type, reserved[5]; } CUgraphEdgeData;
 typedef struct rt_mipmap *CUmipmappedArray;
 typedef struct rt_texref *CUtexref, *CUsurfref;
@@ -46,6 +48,12 @@ typedef struct CUdevprop {
 } CUdevprop;
 
 typedef struct CUexecAffinityParam { int type; unsigned sm_count; } CUexecAffinityParam;
+typedef struct CUdevResource { int type; unsigned char internal[92]; union { struct { unsigned count, least, alignment; } sm; unsigned char room[48]; }; } CUdevResource;
+/* Of other APIs: nothing is ever behind these handles. */
+typedef struct external_memory *CUexternalMemory;
+typedef struct external_semaphore *CUexternalSemaphore;
+typedef struct CUexternalMemoryDesc { int type; union { int fd; struct { void *handle; const void *name; } win32; const void *nvsci; } handle; uint64_t bytes; unsigned flags; } CUexternalMemoryDesc;
+typedef struct CUexternalSemaphoreDesc { int type; union { int fd; struct { void *handle; const void *name; } win32; const void *nvsci; } handle; unsigned flags; } CUexternalSemaphoreDesc;
 typedef struct CUctxCreateParams { CUexecAffinityParam *affinity; int n_affinity; void *cig; } CUctxCreateParams;
 
 enum { MEMORYTYPE_HOST = 1, MEMORYTYPE_DEVICE = 2, MEMORYTYPE_ARRAY = 3, MEMORYTYPE_UNIFIED = 4 };

@@ -102,18 +102,17 @@ enum status cu_stream_get_ctx(CUstream stream, CUcontext *out)
     return ST_OK;
 }
 
-/* Green contexts cannot be made: no stream is of one. */
-enum status cu_stream_get_green_ctx(CUstream stream, void **green)
+enum status cu_stream_get_green_ctx(CUstream stream, CUgreenCtx *green)
 {
     struct rt_stream *s;
     enum status st = api_stream(stream, &s);
     if (st != ST_OK || !green)
         return st != ST_OK ? st : ST_INVALID_VALUE;
-    *green = NULL;
+    *green = rt_stream_green(s);
     return ST_OK;
 }
 
-enum status cu_stream_get_ctx_v2(CUstream stream, CUcontext *out, void **green)
+enum status cu_stream_get_ctx_v2(CUstream stream, CUcontext *out, CUgreenCtx *green)
 {
     enum status st = cu_stream_get_green_ctx(stream, green);
     return st == ST_OK ? cu_stream_get_ctx(stream, out) : st;

@@ -82,6 +82,7 @@ struct rt_context {
     atomic_int sticky;                                  /* enum status */
     struct rt_stream *legacy;
     struct rt_stream *streams;                          /* all, through next_in_context */
+    struct rt_stream *gate;                             /* what new streams wait for, see rt_context_wait; NULL: nothing ever */
     struct rt_event *events;
     struct rt_module *modules;                          /* under the.code */
     size_t limits[RT_LIMITS];
@@ -226,9 +227,11 @@ struct rt_stream {
     int priority;
     uint64_t id;
     bool is_legacy, destroyed;
+    bool helper;                                        /* green.c's own: no program knows it */
     struct op *head, *tail;
     unsigned char attributes[RT_STREAM_HINTS][RT_STREAM_ATTRIBUTE_BYTES];
     struct stream_capture *capture;                     /* graph_capture.c; NULL: not capturing */
+    struct rt_green *green;                             /* green.c; NULL: of none */
 };
 
 struct rt_event {
@@ -251,6 +254,7 @@ struct op *op_new(struct rt_stream *s, enum op_kind kind);  /* NULL: no memory *
 void op_drop(struct op *op);                            /* one that was not pushed */
 bool op_value_ready(const struct op *op);               /* what an OP_WAIT_VALUE waits for is so */
 void op_value_write(const struct op *op);
+enum status stream_follow(struct rt_stream *s, struct rt_stream *first);   /* s goes on when what first has been given is done */
 void op_push(struct op *op);                            /* wakes the simulation thread */
 bool stream_idle(const struct rt_stream *s);            /* an operation enqueued now could run at once */
 void stream_wait(struct rt_stream *s);                  /* for all that was enqueued so far and s depends on; lets go of the lock meanwhile */
@@ -404,6 +408,7 @@ struct sim_launch {                                     /* a kernel that the tim
     bool done;
     uint64_t cycles, thread_insns, warp_insns, ctas;
     struct emu_fault fault;
+    struct rt_sms sms;                                  /* that may run it, of a stream of a green context */
 };
 bool sim_on(void);
 /* Hands a kernel to the device's timing model. regs, threads, shared_bytes: of one CTA, as timing.h has them. */

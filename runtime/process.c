@@ -36,7 +36,7 @@ static const size_t object_bytes[RT_KINDS] = {
     [RT_CONTEXT] = sizeof(struct rt_context), [RT_MODULE] = sizeof(struct rt_module), [RT_FUNCTION] = sizeof(struct rt_function),
     [RT_STREAM] = sizeof(struct rt_stream), [RT_EVENT] = sizeof(struct rt_event),
     [RT_LIBRARY] = 256, [RT_KERNEL] = 128, [RT_POOL] = 192, [RT_ARRAY] = 192, [RT_LINK] = 128, [RT_MAPPING] = 128, [RT_MIPMAP] = 256, [RT_TEXREF] = 384, [RT_SURFREF] = 384,
-    [RT_GRAPH] = sizeof(struct rt_graph), [RT_GRAPH_NODE] = sizeof(struct rt_node), [RT_GRAPH_EXEC] = 192, [RT_USER_OBJECT] = 128,
+    [RT_GRAPH] = sizeof(struct rt_graph), [RT_GRAPH_NODE] = sizeof(struct rt_node), [RT_GRAPH_EXEC] = 192, [RT_USER_OBJECT] = 128, [RT_RESOURCES] = 128, [RT_GREEN] = 128,
 };
 static char *object_base;
 static size_t object_top;

@@ -25,10 +25,11 @@
 #include "runtime/knobs.h"                 /* rt_knobs(): the process's settings */
 
 struct rt_context; struct rt_module; struct rt_library; struct rt_kernel; struct rt_function;
+struct rt_resources; struct rt_green;
 struct rt_stream;  struct rt_event;  struct rt_pool;    struct rt_array;  struct rt_link;
 
 enum rt_kind { RT_CONTEXT, RT_MODULE, RT_LIBRARY, RT_KERNEL, RT_FUNCTION, RT_STREAM, RT_EVENT, RT_POOL, RT_ARRAY, RT_LINK, RT_MAPPING, RT_MIPMAP, RT_TEXREF, RT_SURFREF,
-               RT_GRAPH, RT_GRAPH_NODE, RT_GRAPH_EXEC, RT_USER_OBJECT, RT_KINDS };
+               RT_GRAPH, RT_GRAPH_NODE, RT_GRAPH_EXEC, RT_USER_OBJECT, RT_RESOURCES, RT_GREEN, RT_KINDS };
 bool rt_is(const void *handle, enum rt_kind kind);      /* a live object of that kind? Any bits may be asked. */
 
 /* ---- process and devices ------------------------------------------------------------------------------------------------------------------------- */
@@ -192,6 +193,23 @@ struct rt_stream *rt_stream_legacy(struct rt_context *c);
 struct rt_stream *rt_stream_per_thread(struct rt_context *c);    /* the calling thread's; NULL: no memory */
 enum status rt_stream_create(struct rt_stream **out, struct rt_context *c, uint32_t flags, int priority) MUST_CHECK;
 enum status rt_stream_destroy(struct rt_stream *s);              /* returns at once; queued work still runs */
+
+/* Green contexts: the primary context of a device with some of its SMs. What is launched into their streams runs there on the simulated GPU; without one they
+ * are remembered. */
+enum { RT_SM_WORDS = 4 };
+struct rt_sms { uint64_t bits[RT_SM_WORDS]; };                   /* by number */
+struct rt_resources *rt_resources_new(int device, const struct rt_sms *sms);                 /* lives as long as the process; NULL: no memory */
+enum status rt_green_create(struct rt_green **out, const struct rt_resources *r) MUST_CHECK; /* retains the primary context */
+enum status rt_green_destroy(struct rt_green *g);                /* its streams go on as the primary context's */
+int rt_resources_device(const struct rt_resources *r);
+struct rt_context *rt_green_context(const struct rt_green *g);
+const struct rt_sms *rt_green_sms(const struct rt_green *g);
+uint64_t rt_green_id(const struct rt_green *g);
+enum status rt_green_stream(struct rt_stream **out, struct rt_green *g, uint32_t flags, int priority) MUST_CHECK;
+struct rt_green *rt_stream_green(const struct rt_stream *s);     /* NULL: it is of none */
+/* e happens when all is done that the context, or with g that green context, has been given; and: what it is given from now on waits for e. */
+enum status rt_context_record(struct rt_context *c, const struct rt_green *g, struct rt_event *e);
+enum status rt_context_wait(struct rt_context *c, struct rt_green *g, struct rt_event *e);
 struct rt_context *rt_stream_context(const struct rt_stream *s);
 uint32_t rt_stream_flags(const struct rt_stream *s);
 int rt_stream_priority(const struct rt_stream *s);

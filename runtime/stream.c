@@ -28,9 +28,10 @@ enum status rt_stream_create(struct rt_stream **out, struct rt_context *c, uint3
     s->id = ++the.next_id;
     s->next_in_context = c->streams;
     c->streams = s;
+    st = c->gate ? stream_follow(s, c->gate) : ST_OK;
     pthread_mutex_unlock(&the.lock);
     *out = s;
-    return ST_OK;
+    return st;
 }
 
 static void unlink_stream(struct rt_stream *s)
@@ -61,6 +62,7 @@ enum status rt_stream_destroy(struct rt_stream *s)
 
 void stream_free_all(struct rt_context *c)
 {
+    c->gate = NULL;
     while (c->streams) {
         struct rt_stream *s = c->streams;
         c->streams = s->next_in_context;

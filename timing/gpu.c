@@ -216,11 +216,13 @@ static bool ctas_left(const struct timing_gpu *g, uint64_t now)
 }
 
 /* Gives SM s a CTA of the first kernel that has one which fits. */
+static bool may_run(const struct kernel *k, const struct sm *s) { return !k->spec.sms || k->spec.sms[s->number / 64] >> s->number % 64 & 1; }
+
 static bool give(struct timing_gpu *g, struct sm *s)
 {
     uint32_t most = g->config.launch.kernels;
     for (struct kernel *k = g->kernels; k && most && !g->held; k = k->next, most--) {
-        if (k->next_cta >= k->let || k->visible > s->now || !sm_fits(s, k))
+        if (k->next_cta >= k->let || k->visible > s->now || !may_run(k, s) || !sm_fits(s, k))
             continue;
         struct error err = {0};
         bool cluster = k->spec.cluster > 1, taken = true;

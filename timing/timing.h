@@ -39,6 +39,7 @@ struct timing_kernel_spec {
      * times; SMs take CTAs wherever they stand. NULL: all CTAs, from the beginning. */
     enum status (*start)(void *user, struct emu_cta **out, struct emu_worker *w, uint64_t i, uint32_t smid, struct error *err);
     void *start_user; uint64_t n_starts;
+    const uint64_t *sms;                       /* bit for each SM of the words of 64 that may run it; NULL: all may. The caller's, until the kernel was taken */
     bool calls_host;                           /* what its instructions do with the host must come in an order: SMs then run on one host thread */
     uint64_t ready_cycle;                      /* the launch is there; its CTAs start after the launch latency */
     void *user;

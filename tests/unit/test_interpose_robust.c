@@ -66,7 +66,7 @@ static const char kernel_text[] = ".version 7.0\n.target sm_70\n.address_size 64
 
 struct objects {
     CUcontext context; CUstream stream; CUevent event; CUmemoryPool pool; CUarray array; CUmipmappedArray mipmap; CUlinkState link; CUmodule module; CUlibrary library;
-    CUkernel kernel; CUfunction function; CUtexref texref; CUgraph graph; CUgraphNode node; CUgraphExec exec; CUuserObject user; struct rt_mapping *mapping; CUdeviceptr memory;
+    CUkernel kernel; CUfunction function; CUtexref texref; CUgraph graph; CUgraphNode node; CUgraphExec exec; CUuserObject user; struct rt_mapping *mapping; CUdeviceptr memory; CUgreenCtx green;
 };
 static struct objects live, gone;
 
@@ -74,6 +74,8 @@ static void host_fn(void *user) { (void)user; }
 
 static void make(struct objects *o)
 {
+    CUdevResource sms;
+    CUdevResourceDesc desc;
     CUmemPoolProps pool = {.alloc_type = 1, .location = {LOCATION_DEVICE, 0}};
     CUmemAllocationProp physical = {.type = 1, .location = {LOCATION_DEVICE, 0}};
     CUDA_ARRAY_DESCRIPTOR flat = {.width = 16, .height = 16, .format = 0x20, .channels = 1};
@@ -103,6 +105,9 @@ static void make(struct objects *o)
     st = st ? st : (step++, cu_mem_create(&handle, RT_GRANULARITY, &physical, 0));
     st = st ? st : (step++, cu_mem_alloc(&o->memory, 1 << 16));
     o->mapping = (struct rt_mapping *)(uintptr_t)handle;
+    st = st ? st : (step++, cu_device_get_dev_resource(0, &sms, 1));
+    st = st ? st : (step++, cu_dev_resource_generate_desc(&desc, &sms, 1));
+    st = st ? st : (step++, cu_green_ctx_create(&o->green, desc, 0, 1));
     if (st != ST_OK) {
         fprintf(stderr, "object %d cannot be made: %s\n", step, status_text(st));
         _exit(90);
@@ -111,7 +116,7 @@ static void make(struct objects *o)
 
 static void unmake(struct objects *o)
 {
-    enum status st[] = {cu_mem_release((uintptr_t)o->mapping), cu_user_object_release(o->user, 1), cu_graph_exec_destroy(o->exec), cu_graph_destroy(o->graph),
+    enum status st[] = {cu_green_ctx_destroy(o->green), cu_mem_release((uintptr_t)o->mapping), cu_user_object_release(o->user, 1), cu_graph_exec_destroy(o->exec), cu_graph_destroy(o->graph),
                         cu_tex_ref_destroy(o->texref), cu_library_unload(o->library), cu_module_unload(o->module), cu_link_destroy(o->link),
                         cu_mipmapped_array_destroy(o->mipmap), cu_array_destroy(o->array), cu_mem_pool_destroy(o->pool), cu_event_destroy(o->event),
                         cu_stream_destroy(o->stream), cu_ctx_destroy(o->context)};
@@ -125,7 +130,7 @@ static bool whole(const struct objects *o)
     return rt_is(o->context, RT_CONTEXT) && rt_context_error(o->context) == ST_OK && rt_is(o->stream, RT_STREAM) && rt_is(o->event, RT_EVENT) && rt_is(o->pool, RT_POOL) &&
            rt_is(o->array, RT_ARRAY) && rt_is(o->mipmap, RT_MIPMAP) && rt_is(o->link, RT_LINK) && rt_is(o->module, RT_MODULE) && rt_is(o->library, RT_LIBRARY) &&
            rt_is(o->texref, RT_TEXREF) && rt_is(o->graph, RT_GRAPH) && rt_is(o->node, RT_GRAPH_NODE) && rt_is(o->exec, RT_GRAPH_EXEC) && rt_is(o->user, RT_USER_OBJECT) &&
-           rt_is(o->mapping, RT_MAPPING) && rt_current() == o->context;
+           rt_is(o->mapping, RT_MAPPING) && rt_is(o->green, RT_GREEN) && rt_current() == o->context;
 }
 
 /* ---- arguments ---- */
@@ -139,7 +144,7 @@ static bool handle_of(const char *type, const struct objects *o, uint64_t *value
         {"CUcontext", o->context}, {"CUstream", o->stream}, {"CUevent", o->event}, {"CUmemoryPool", o->pool}, {"CUarray", o->array}, {"CUmipmappedArray", o->mipmap},
         {"CUlinkState", o->link}, {"CUmodule", o->module}, {"CUlibrary", o->library}, {"CUkernel", o->kernel}, {"CUfunction", o->function}, {"CUtexref", o->texref},
         {"CUsurfref", o->texref}, {"CUgraph", o->graph}, {"CUgraphNode", o->node}, {"CUgraphExec", o->exec}, {"CUuserObject", o->user},
-        {"CUmemGenericAllocationHandle", o->mapping}, {"CUdeviceptr", (void *)(uintptr_t)o->memory},
+        {"CUmemGenericAllocationHandle", o->mapping}, {"CUgreenCtx", o->green}, {"CUdeviceptr", (void *)(uintptr_t)o->memory},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strcmp(type, rows[i].type) == 0) {
