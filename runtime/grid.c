@@ -340,6 +340,7 @@ void grid_end(struct op *op)
     emu_grid_free(r->grid);
     device_clock += atomic_load(&r->warp_insns);
     summary_cycles(r->sim.cycles);
+    checkpoint_grid_ends(r);
     summary_kernel(&(struct emu_counters){.thread_insns = atomic_load(&r->thread_insns), .warp_insns = atomic_load(&r->warp_insns), .ctas = atomic_load(&r->done) * r->cluster_ctas}, r->spent_ns);
     run_free(r);
 }

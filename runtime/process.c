@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/base/hello.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/plan.h"
 #include "runtime/graph_internal.h"
@@ -200,6 +201,7 @@ __attribute__((destructor)) static void finish(void)
     streams_stop();
     if (debug_on())
         debug_exit();
+    checkpoint_end();
     if (!the.quiet)
         summary_print();
 }

@@ -22,6 +22,7 @@ enum { RETRY_INSNS = 2000, RETRIES = 5000, KEEP_MOST = 1000 };
 static struct checkpoint_plan plan;
 static struct {
     uint64_t seen;                             /* launches that the plan's kernel:N counts */
+    char came_to[400];                         /* how far the grid that kernel:N means had come when it ended */
     bool over;                                 /* the one checkpoint was taken, or given up */
     uint64_t due_ns, due_insns;                /* of the next of checkpoint_every */
     uint64_t number;                           /* of those so far */
@@ -325,6 +326,32 @@ static bool second_stage(struct grid_run *r)
     plan.by_cta = false;                       /* from now on it is an instruction of the kernel */
     plan.insn += atomic_load(&r->warp_insns);
     return true;
+}
+
+void checkpoint_grid_ends(const struct grid_run *r)
+{
+    if (state.target != r)
+        return;
+    describe(r, state.came_to, sizeof state.came_to);
+    state.target = NULL;                       /* another grid may get its place */
+}
+
+/* A checkpoint that the settings asked for and that was never due would be missed first when it is needed. */
+void checkpoint_end(void)
+{
+    struct dispatch_clock now = dispatch_clock();
+    char how[700];
+    if (!plan.once || state.over)
+        return;
+    if (!plan.kernel)
+        snprintf(how, sizeof how, "the program ran %" PRIu64 " warp instructions", now.device_clock);
+    else if (*state.came_to)
+        snprintf(how, sizeof how, "%s", state.came_to);
+    else if (plan.name[0])
+        snprintf(how, sizeof how, "the program launched %" PRIu64 " kernels of that name, %" PRIu64 " in all", state.seen, now.launches);
+    else
+        snprintf(how, sizeof how, "the program launched %" PRIu64 " kernels", now.launches);
+    log_warn("no checkpoint was taken: checkpoint = %s was not reached; %s", rt_knobs()->checkpoint, how);
 }
 
 void checkpoint_grid_halts(struct grid_run *r)
