@@ -22,4 +22,7 @@ uint64_t emu_cta_number(const struct emu_cta *cta);
 void emu_worker_save(const struct emu_worker *w, struct sink *to);
 bool emu_worker_restore(struct emu_worker *w, struct source *from);    /* false: from failed */
 
+/* Memory of a watched range counts as written by kernels, as it did in the process that was saved (emu_space_written). */
+void emu_space_mark_written(struct emu_space *s, uint64_t lo, uint64_t hi);
+
 #endif

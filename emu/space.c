@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "emu/snapshot.h"
 #include "emu/space.h"
 
 struct entry {                                 /* what a reader without the lock sees of a range */
@@ -330,6 +331,18 @@ static void note_store(struct emu_space *s, struct pieces *p, uint64_t address, 
     uint64_t lo = (p->first + i) * EMU_PIECE_BYTES, hi = (p->first + end) * EMU_PIECE_BYTES;
     r->lo = lo > r->lo ? lo : r->lo;
     r->hi = hi < r->hi ? hi : r->hi;
+}
+
+void emu_space_mark_written(struct emu_space *s, uint64_t lo, uint64_t hi)
+{
+    pthread_mutex_lock(&lock);
+    size_t i = place_of(s->table, lo);
+    const struct entry *e = i < s->table->n ? &s->table->at[i] : NULL;
+    for (uint64_t at = lo; e && e->pieces && at >= e->lo && at < hi && at < e->hi; at += EMU_PIECE_BYTES) {
+        struct range_cache r = {.lo = e->lo, .hi = e->hi};
+        note_store(s, e->pieces, at, 1, &r);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- look-ups of kernels ---- */

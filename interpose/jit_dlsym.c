@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "interpose/jit.h"
+#include "runtime/base/sanitized.h"
 
 typedef void *dlsym_fn(void *, const char *);
 
@@ -34,14 +35,6 @@ void *jit_dlsym_begin(void *handle, const char *name)
     return jit_answer(name, jit_dlsym(handle, name));
 }
 
-/* A sanitizer's run-time looks functions up before it can be called itself: its builds have no dlsym of ours. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
 #ifndef SANITIZED
 __asm__(".text\n"
         ".globl dlsym\n"

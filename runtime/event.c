@@ -159,7 +159,7 @@ enum status rt_event_synchronize(struct rt_event *e)
     if (e->share)
         foreign_wait(e);
     pthread_mutex_lock(&the.lock);
-    if (e->stream && !fifo_clear(e->stream, e->seq))
+    if (e->stream)
         fifo_wait(e->stream, e->seq);
     pthread_mutex_unlock(&the.lock);
     context_flush(e->context);

@@ -545,7 +545,7 @@ enum status rt_user_object_release(struct rt_user_object *o, uint32_t refs)
 {
     if (!refs || refs > o->refs)
         return ST_INVALID_VALUE;
-    if ((o->refs -= refs) == 0) {
+    if (atomic_fetch_sub(&o->refs, refs) == refs) {
         o->destroy(o->p);
         object_free(o);
     }

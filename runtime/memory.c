@@ -102,7 +102,7 @@ static enum status range_add(struct allocation *a, const char *what, struct erro
 {
     struct emu_range r = {.lo = a->base, .hi = a->base + reach(a), .kind = kinds[a->kind].range,
                           .device = (uint16_t)(a->device ? a->device->ordinal : 0), .owner = a};
-    r.watched = host_mode() == HOST_RECORDED && (r.kind == EMU_RANGE_HOST || r.kind == EMU_RANGE_MANAGED);
+    r.watched = host_records() && (r.kind == EMU_RANGE_HOST || r.kind == EMU_RANGE_MANAGED);
     if (what)
         snprintf(r.what, sizeof r.what, "%s", what);
     else

@@ -171,8 +171,6 @@ static void drive_until(const struct waiter *w)
     fenv_t own;
     fegetenv(&own);
     fesetenv(FE_DFL_ENV);
-    if (host_watched())
-        host_waits();
     while (!satisfied(w) && !driven && !quitting && drive())
         ;
     fesetenv(&own);
@@ -185,8 +183,6 @@ static void sleep_until(struct waiter *w)
     pthread_cond_init(&w->wake, NULL);
     w->next = waiters;
     waiters = w;
-    if (host_watched())
-        host_waits();
     while (!satisfied(w))
         pthread_cond_wait(&w->wake, &the.lock);
     for (struct waiter **at = &waiters; *at; at = &(*at)->next)
@@ -201,6 +197,8 @@ static void wait_for(struct waiter *w)
 {
     if (driven && pthread_equal(driver, pthread_self()))
         return;                                /* exit() in a signal handler, on top of what this thread was driving */
+    if (host_watched())
+        host_waits();
     if (!satisfied(w) && !driven && thread_runs)
         drive_until(w);
     if (!satisfied(w))
@@ -464,7 +462,7 @@ static bool simulation_start(void)
 static void wait_for_room(void)
 {
     if (host_watched())
-        host_waits();
+        host_waits_for_room();
     while (pending >= MAX_PENDING)
         pthread_cond_wait(&room, &the.lock);
     if (host_watched()) {
@@ -477,7 +475,7 @@ static void wait_for_room(void)
 void op_push(struct op *op)
 {
     struct rt_stream *s = op->stream;
-    if (pending >= MAX_PENDING && !in_simulation)
+    if ((pending >= MAX_PENDING || (host_replayed() && host_waited_for_room())) && !in_simulation)
         wait_for_room();
     op->seq = ++last_seq;
     if (host_watched())

@@ -1,4 +1,4 @@
-/* Calls: on the tape and held against it; and where the host stands still for a checkpoint. */
+/* Calls: on the tape and held against it. */
 #include "runtime/checkpoint/host_internal.h"
 
 #include <stdarg.h>
@@ -11,32 +11,9 @@
 #include "runtime/base/hello.h"
 
 int host_mode_now = HOST_FREE;
-struct host host = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+struct host host = {.turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-enum role { UNKNOWN, THE_HOST, ANOTHER, OURS };            /* OURS: host functions run there; CUDA refuses nearly all of their calls */
-enum whereabouts { OUTSIDE, INSIDE, WAITS, AT_GATE };            /* of the host thread, as to calls */
-static _Thread_local struct { enum role role; int depth; bool waits; } me;
-
-/* A thread that waits may execute kernels, which is no doing of the host's. */
-bool host_inside(void) { return me.role == THE_HOST && me.depth > 0 && !me.waits; }
 uint64_t host_key(uint64_t call, uint32_t step) { return call << 20 | step; }
-
-static void be_at(enum whereabouts p) { __atomic_store_n(&host.place, p, __ATOMIC_SEQ_CST); }
-static bool stopping(void) { return __atomic_load_n(&host.stopping, __ATOMIC_SEQ_CST); }
-
-static enum role role(void)
-{
-    if (me.role != UNKNOWN)
-        return me.role;
-    pthread_mutex_lock(&host.lock);
-    me.role = streams_in_simulation() ? OURS : host.taken ? ANOTHER : THE_HOST;
-    if (me.role == THE_HOST)
-        host.taken = true;
-    pthread_mutex_unlock(&host.lock);
-    if (me.role == ANOTHER)
-        host_spoil("it calls CUDA from several threads, and in which order is not recorded");
-    return me.role;
-}
 
 void host_spoil(const char *why)
 {
@@ -46,136 +23,6 @@ void host_spoil(const char *why)
     host.spoiled = host.spoiled ? host.spoiled : why;
     pthread_mutex_unlock(&host.lock);
 }
-
-/* ---- standing still ---- */
-
-/* Stays at `p` while a checkpoint is made. */
-static void stand(enum whereabouts p)
-{
-    pthread_mutex_lock(&host.lock);
-    while (stopping()) {
-        be_at(p);
-        pthread_cond_broadcast(&host.changed);
-        pthread_cond_wait(&host.changed, &host.lock);
-    }
-    be_at(INSIDE);
-    pthread_mutex_unlock(&host.lock);
-}
-
-void host_waits(void)
-{
-    if (!host_inside())
-        return;
-    me.waits = true;
-    be_at(WAITS);
-    if (stopping()) {
-        pthread_mutex_lock(&host.lock);
-        pthread_cond_broadcast(&host.changed);
-        pthread_mutex_unlock(&host.lock);
-    }
-}
-
-void host_goes_on(void)
-{
-    if (!me.waits)
-        return;
-    me.waits = false;
-    be_at(INSIDE);
-    if (stopping())
-        stand(WAITS);
-}
-
-static bool still(void)
-{
-    int p = __atomic_load_n(&host.place, __ATOMIC_SEQ_CST);
-    return p == WAITS || p == AT_GATE;
-}
-
-enum stillness { STILL, BUSY /* a host function is at work, and may be for as long as the host stands */, RESTLESS };
-
-/* Under host.lock, after some seconds at the latest. */
-static enum stillness wait_until_still(void)
-{
-    enum { SLICE_NS = 5000000, SLICES = 2000, BUSY_SLICES = 4 };
-    for (int i = 0, busy = 0; i < SLICES; i++) {
-        if (still()) {
-            pthread_mutex_unlock(&host.lock);
-            bool idle = queue_callbacks_idle();
-            pthread_mutex_lock(&host.lock);
-            if (idle)
-                return STILL;
-            if (busy++ == BUSY_SLICES)
-                return BUSY;
-        }
-        if (atomic_load(&the.leaving))
-            return RESTLESS;
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += SLICE_NS;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
-        pthread_cond_timedwait(&host.changed, &host.lock, &until);
-    }
-    return RESTLESS;
-}
-
-static void count_own(void *count, struct op *op)
-{
-    if (op->call == host.calls && op->kind != OP_LAUNCH)
-        ++*(uint32_t *)count;
-}
-
-/* Operations of the present call that wait in queues. A call of which nothing has happened can be made again, and enqueues them again: it counts as not begun. */
-static uint32_t count_left(void)
-{
-    uint32_t n = 0;
-    pthread_mutex_unlock(&host.lock);
-    pthread_mutex_lock(&the.lock);
-    queue_each(count_own, &n);
-    pthread_mutex_unlock(&the.lock);
-    pthread_mutex_lock(&host.lock);
-    return n;
-}
-
-enum status host_stop(struct error *err)
-{
-    if (host_mode() != HOST_RECORDED)
-        return error_set(err, ST_NOT_SUPPORTED, "the calls of this run are not recorded");
-    pthread_mutex_lock(&host.lock);
-    __atomic_store_n(&host.stopping, true, __ATOMIC_SEQ_CST);
-    enum stillness how = wait_until_still();
-    uint32_t left = how == STILL ? count_left() : 0;
-    enum status st = tape_error(host.tape, err);
-    if (st == ST_OK)
-        st = tape_error(host.op_tape, err);
-    if (host.spoiled)
-        st = error_set(err, ST_NOT_SUPPORTED, "a checkpoint of this run cannot be resumed with its program: %s", host.spoiled);
-    else if (how == RESTLESS && atomic_load(&the.leaving))
-        st = error_set(err, ST_NOT_SUPPORTED, "the program is ending");
-    else if (how == RESTLESS)
-        st = error_set(err, ST_NOT_SUPPORTED, "a checkpoint here could not be resumed with its program, which computes for seconds without a call of CUDA: "
-                                              "it may be talking to the running kernel through shared memory");
-    else if (st == ST_OK && how == BUSY)
-        st = error_set(err, ST_NOT_READY, "a host function of the program is at work");
-    else if (st == ST_OK && host.place == WAITS && (host.said || left != host.step))
-        st = error_set(err, ST_NOT_READY, "the program is in the middle of a call");
-    pthread_mutex_unlock(&host.lock);
-    if (st != ST_OK)
-        host_let_go();
-    return st;
-}
-
-void host_let_go(void)
-{
-    pthread_mutex_lock(&host.lock);
-    __atomic_store_n(&host.stopping, false, __ATOMIC_SEQ_CST);
-    pthread_cond_broadcast(&host.changed);
-    pthread_mutex_unlock(&host.lock);
-}
-
-uint64_t host_calls_over(void) { return host.place == AT_GATE ? host.calls : host.calls - 1; }
 
 /* ---- a recorded call ---- */
 
@@ -190,7 +37,7 @@ static void name_site(struct host_site *site)
     site->number = h.number;
 }
 
-static void record_call(struct host_site *site, const uint64_t *words, unsigned n)
+static void record_call(const struct host_thread *t, struct host_site *site, const uint64_t *words, unsigned n)
 {
     if (!site->number)
         name_site(site);
@@ -199,7 +46,7 @@ static void record_call(struct host_site *site, const uint64_t *words, unsigned 
     n = n < MOST ? n : MOST;
     for (unsigned i = 0; i < n; i++)
         all[i] = words[i];
-    all[n] = host.before;
+    all[n] = t->before;
     tape_put(host.tape, &(struct tape_head){.type = REC_CALL, .number = site->number, .bytes = (n + 1) * sizeof *words}, all);
 }
 
@@ -218,10 +65,7 @@ enum status host_diverged(const char *fmt, ...)
     log_error("resume: the program does not do what it did up to the checkpoint: %s\n"
               "hint: its arguments, input files and environment must be the same, and time, random numbers and addresses must not matter", what);
     hello_failed();
-    pthread_mutex_lock(&host.lock);
-    pthread_cond_broadcast(&host.changed);     /* to other threads that wait for the end of the replay */
-    pthread_mutex_unlock(&host.lock);
-    return ST_UNKNOWN;
+    return ST_UNKNOWN;                         /* threads that wait for their turn look again by themselves */
 }
 
 const struct tape_head *host_peek(const char **contents)
@@ -229,7 +73,7 @@ const struct tape_head *host_peek(const char **contents)
     const struct tape_head *h;
     uint64_t next;
     while ((h = tape_record(host.bytes, host.n, host.at, &next))) {
-        if (h->type != REC_NAME && h->type != REC_OP_COPY && h->type != REC_OP_FAULT)
+        if (h->type != REC_NAME && h->type != REC_OP_COPY && h->type != REC_OP_FAULT && h->type != REC_THREAD)
             break;
         host.at = next;
     }
@@ -269,7 +113,7 @@ static enum status compare_args(const struct host_site *site, const uint64_t *wo
     return ST_OK;
 }
 
-static enum status replay_call(const struct host_site *site, const uint64_t *words, unsigned n)
+static enum status replay_call(const struct host_thread *t, struct host_site *site, const uint64_t *words, unsigned n)
 {
     const char *contents;
     const struct tape_head *h = host_next(REC_CALL, &contents);
@@ -280,68 +124,53 @@ static enum status replay_call(const struct host_site *site, const uint64_t *wor
     const char *name = h->number - 1u < host.names.n ? host.names.at[h->number - 1] : "?";
     if (strcmp(name, site->symbol) != 0)
         return host_diverged("call %llu: expected %s, found %s", (unsigned long long)host.calls, name, site->symbol);
-    if (want[n_want] != (uint64_t)host.before && host.calls > 1)
-        return host_diverged("call %llu answered \"%s\", expected \"%s\"", (unsigned long long)host.calls - 1, status_text(host.before),
+    if (want[n_want] != (uint64_t)t->before)
+        return host_diverged("the call before call %llu, %s, answered \"%s\", expected \"%s\"", (unsigned long long)host.calls, name, status_text(t->before),
                              want[n_want] < ST_COUNT ? status_text((enum status)want[n_want]) : "?");
+    site->number = h->number;                  /* for what is recorded behind the replay */
     return compare_args(site, words, n, want, n_want);
 }
 
 /* ---- calls ---- */
 
-static enum status wait_for_end_of_replay(void)
+static void begin(struct host_thread *t)
 {
-    pthread_mutex_lock(&host.lock);
-    while (host_mode() == HOST_REPLAYED && !host.diverged)
-        pthread_cond_wait(&host.changed, &host.lock);
-    pthread_mutex_unlock(&host.lock);
-    return host.diverged ? ST_UNKNOWN : ST_OK;
-}
-
-/* A thread whose first call comes while the host stands still. */
-static enum status wait_for_checkpoint(void)
-{
-    pthread_mutex_lock(&host.lock);
-    while (stopping())
-        pthread_cond_wait(&host.changed, &host.lock);
-    pthread_mutex_unlock(&host.lock);
-    return ST_OK;
+    t->call = ++host.calls;
+    t->step = t->waits = 0;
+    t->said = false;
 }
 
 enum status host_enter(struct host_site *site, const uint64_t *words, unsigned n)
 {
-    if (me.depth++)
+    struct host_thread *t = host_me.depth++ ? NULL : host_thread();
+    if (!t)
         return ST_OK;
-    enum role r = role();
-    if (r == OURS)
-        return ST_OK;
-    if (r == ANOTHER)
-        return host_replayed() ? wait_for_end_of_replay() : wait_for_checkpoint();
-    /* Nobody takes this thread for standing until it says so: the order of these two does not matter. */
-    __atomic_store_n(&host.place, INSIDE, __ATOMIC_RELAXED);
-    if (__builtin_expect(__atomic_load_n(&host.stopping, __ATOMIC_RELAXED), 0))
-        stand(AT_GATE);
-    if (host_replayed() && host.diverged)
-        return ST_UNKNOWN;
-    if (host_replayed() && host.calls == host.last)
-        return host_finish_replay();
-    host.calls++;
-    host.step = 0;
-    host.said = false;
-    if (host_replayed())
-        return replay_call(site, words, n);
-    if (host_mode() == HOST_RECORDED)
-        record_call(site, words, n);
+    if (host_replayed()) {
+        enum status st = host_gate(t);
+        if (st != ST_OK)
+            return st;
+    }
+    if (host_mode() == HOST_REPLAYED) {
+        begin(t);
+        return replay_call(t, site, words, n);
+    }
+    if (host_mode() == HOST_RECORDED) {
+        host_turn_take(t);
+        begin(t);
+        record_call(t, site, words, n);
+    }
     return ST_OK;
 }
 
 enum status host_leave(enum status st)
 {
-    if (--me.depth || me.role != THE_HOST)
+    struct host_thread *t = host_me.thread;
+    if (--host_me.depth || !t)
         return st;
     if (host.diverged)
         st = ST_UNKNOWN;
-    host.before = st;
-    __atomic_store_n(&host.place, OUTSIDE, __ATOMIC_RELAXED);
+    t->before = st;
+    host_turn_end(t);
     return st;
 }
 
@@ -350,7 +179,7 @@ enum status host_leave(enum status st)
 void host_step(void)
 {
     if (host_inside())
-        host.step++;
+        host_me.thread->step++;
 }
 
 void host_pushed(struct op *op)
@@ -362,15 +191,23 @@ void host_pushed(struct op *op)
         host_spoil("it has launched a graph with conditional nodes");
     if (!host_inside())
         return;
-    op->call = host.calls;
-    op->step = host.step++;
+    op->call = host_me.thread->call;
+    op->step = host_me.thread->step++;
     op->held = host_replayed() && map_get_int(&host.held, host_key(op->call, op->step), &i);
+}
+
+bool host_open(uint64_t call)
+{
+    for (size_t i = host.open.n; i-- > 0;)
+        if (host.open.at[i] == call)
+            return true;
+    return false;
 }
 
 bool host_call_survives(void)
 {
     uintptr_t i;
-    return host_inside() && map_get_int(&host.held, host_key(host.calls, HOST_ALL_STEPS), &i);
+    return host_inside() && map_get_int(&host.held, host_key(host_me.thread->call, HOST_ALL_STEPS), &i);
 }
 
 /* ---- the process ---- */
@@ -380,6 +217,10 @@ enum status host_record(struct error *err)
     enum status st = tape_create(&host.tape, false, err);
     if (st == ST_OK)
         st = tape_create(&host.op_tape, true, err);
+    if (st == ST_OK && host.n)                 /* on a tape that was replayed */
+        tape_append(host.tape, host.bytes, host.n);
+    host.sites = (uint16_t)host.names.n;
+    host.numbers = (uint16_t)host.thread_names.n;
     if (st == ST_OK)
         __atomic_store_n(&host_mode_now, HOST_RECORDED, __ATOMIC_RELEASE);
     return st;
@@ -403,6 +244,8 @@ bool host_is_ours(void)
         log_warn("process %d takes no part in checkpoints: another one of this run, which called CUDA before, does", (int)getpid());
     return is;
 }
+
+bool host_records(void) { return host_mode() == HOST_RECORDED || (host_replayed() && checkpoint_armed && checkpoint_armed()); }
 
 enum status host_start(struct error *err)
 {

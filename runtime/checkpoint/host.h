@@ -10,8 +10,10 @@
  * held back until its state is there. Calls are numbered from 1; an operation is known by its call and its place in it (host_step), because whether it is
  * queued or done at once is a matter of speed.
  *
- * One host thread: as soon as a second one calls CUDA, a recorded run cannot be replayed and says so when a checkpoint is asked for; in a replay it waits for the
- * end of it. A child after fork is no part of either.
+ * Threads: calls take turns. In a recorded run a thread has its turn from the beginning of a call to its end, but for the time in which it waits, so that there is one
+ * order of everything that calls do; in a replay each thread waits for its turn in that order. Threads are known again by thread_name.h; one that is not on the tape
+ * waits for the end of the replay. A checkpoint wants every thread of the program in a call that has done nothing yet, or asleep elsewhere. A child after fork is
+ * no part of either.
  *
  * Divergence: the first call that differs from the tape is reported once, and it and all later ones answer ST_UNKNOWN; the launcher then ends with its own
  * failure status, whatever the program makes of it. */
@@ -37,6 +39,7 @@ enum status host_record(struct error *err) MUST_CHECK;             /* the two th
 enum status host_replay(const char *path, struct error *err) MUST_CHECK;
 /* Of the processes of a run, checkpoints are about the first that calls CUDA: is it this one? The others say once that they are not. */
 bool host_is_ours(void);
+bool host_records(void);                       /* calls are recorded, or will be from the end of the replay on */
 void host_end(void);                           /* of the process: a replay that has not reached its checkpoint is a failure */
 
 /* ---- calls (interpose) ---- */
@@ -56,7 +59,7 @@ static inline bool host_address(uint64_t v) { return v >= 0x500000000000 && v < 
 /* A handle as its place in the order in which handles were made; 0: it is none. */
 uint64_t rt_handle_number(const void *handle);
 
-bool host_inside(void);                        /* the calling thread is the host thread, in a call */
+bool host_inside(void);                        /* the calling thread is one of the program's, in a call, and does not wait */
 
 /* ---- within calls (runtime); each does nothing on other threads and outside calls ---- */
 
@@ -93,9 +96,13 @@ void host_op_copy(const struct op *op);        /* in place of copy_run and set_r
 void host_op_set(const struct op *op);
 void host_op_fault(const struct op *op, enum status st);   /* a launch failed */
 enum status host_op_skip(const struct op *op); /* a replay's launch: how it ended */
-/* The calling thread begins and ends to wait inside a call. The second may wait for a checkpoint to be written; without the.lock. */
+/* The calling thread begins and ends to wait inside a call, whether or not there is anything left to wait for. The second may take as long as a checkpoint, or as
+ * other threads' turns; without the.lock. */
 void host_waits(void);
 void host_goes_on(void);
+/* The same where queues are full: whether the thread waits at all is a matter of speed. host_waited: a replay's thread did so here. */
+void host_waits_for_room(void);
+bool host_waited_for_room(void);
 
 /* ---- checkpoints (whoever writes and restores the device's state) ---- */
 

@@ -15,7 +15,7 @@ bool host_visible(uint64_t address)
 
 static bool recorded(void) { return host_mode() == HOST_RECORDED && host_inside(); }
 static bool replayed(void) { return host_replayed() && host_inside() && !host.diverged; }
-static unsigned long long call(void) { return (unsigned long long)host.calls; }
+static unsigned long long call(void) { return (unsigned long long)host_me.thread->call; }
 
 /* ---- answers and checks ---- */
 
@@ -24,7 +24,7 @@ void host_answer(void *data, size_t bytes)
     const char *was;
     if (recorded()) {
         tape_put(host.tape, &(struct tape_head){.type = REC_ANSWER, .bytes = bytes}, data);
-        host.said = true;
+        host_me.thread->said = true;
     } else if (replayed()) {
         const struct tape_head *h = host_next(REC_ANSWER, &was);
         if (h && h->bytes == bytes)
@@ -180,7 +180,7 @@ static void keep_memory(void *unused, uint64_t lo, uint64_t hi)
     tape_add(host.tape, &lo, sizeof lo);
     tape_add(host.tape, (const void *)(uintptr_t)lo, hi - lo);
     tape_close(host.tape);
-    host.said = true;
+    host_me.thread->said = true;
 }
 
 static void keep(struct rt_context *c)
@@ -195,7 +195,7 @@ static void keep(struct rt_context *c)
     pthread_mutex_lock(&c->output_lock);
     if (c->output.n) {
         tape_put(host.tape, &(struct tape_head){.type = REC_TEXT, .bytes = c->output.n}, c->output.at);
-        host.said = true;
+        host_me.thread->said = true;
     }
     pthread_mutex_unlock(&c->output_lock);
 }

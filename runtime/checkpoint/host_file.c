@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "emu/snapshot.h"
 #include "runtime/base/hello.h"
 #include "runtime/checkpoint/file.h"
 #include "runtime/checkpoint/host_internal.h"
@@ -31,7 +32,7 @@ static void find_all(uint64_t last)
     found.n = 0;
     queue_each(find, NULL);
     for (size_t i = 0; i < found.n; i++)
-        if (found.at[i]->call <= last)
+        if (found.at[i]->call <= last && !host_open(found.at[i]->call))
             found.at[n++] = found.at[i];
     found.n = n;
     if (found.n)
@@ -56,8 +57,50 @@ static void put_events(struct sink *to)
     }
 }
 
+/* Where the threads are. Calls in which some wait are made again: on the tape they count as open from here on. */
+static bool put_threads(struct sink *to)
+{
+    VEC(struct stood) stood = {0};
+    bool ok = true;
+    size_t open = host.open.n;
+    for (size_t i = 0; i < host.threads.n && ok; i++) {
+        const struct host_thread *t = host.threads.at[i];
+        int place = __atomic_load_n(&t->place, __ATOMIC_SEQ_CST);
+        struct stood s = {t->number, place == OUTSIDE};
+        if (t->gone || !t->number)
+            continue;
+        ok = vec_push(&stood, s) && (place != WAITS || vec_push(&host.open, t->call));
+    }
+    put_u32(to, (uint32_t)stood.n);
+    for (size_t i = 0; i < stood.n; i++) {
+        put_u32(to, stood.at[i].number);
+        put_u8(to, stood.at[i].outside);
+    }
+    put_u32(to, (uint32_t)host.open.n);
+    put(to, host.open.at, host.open.n * sizeof *host.open.at);
+    vec_free(&stood);
+    if (!ok)
+        host.open.n = open;
+    return ok;
+}
+
+static void find_stretch(void *user, uint64_t lo, uint64_t hi)
+{
+    put_u64(user, lo);
+    put_u64(user, hi);
+}
+
+/* What kernels have written and no thread has waited for yet: what is recorded after a resume begins with that. */
+static void put_written(struct sink *to)
+{
+    if (the.space)
+        emu_space_written(the.space, false, find_stretch, to);
+    put_u64(to, 0);
+}
+
 enum status host_save(struct hck_writer *w, struct error *err)
 {
+    size_t open = host.open.n;
     struct program self;
     enum status st = program_self(&self, rt_knobs(), err);
     if (st != ST_OK)
@@ -65,9 +108,10 @@ enum status host_save(struct hck_writer *w, struct error *err)
     struct sink *to = hck_section(w, HCK_CALLS);
     program_put(&self, to);
     program_free(&self);
-    put_u64(to, host_calls_over());
+    put_u64(to, host.calls);
+    bool memory = put_threads(to);
     pthread_mutex_lock(&the.lock);
-    find_all(host_calls_over());
+    find_all(host.calls);
     put_u32(to, (uint32_t)found.n);
     for (size_t i = 0; i < found.n; i++) {
         put_u64(to, found.at[i]->call);
@@ -77,12 +121,39 @@ enum status host_save(struct hck_writer *w, struct error *err)
     put_events(to);
     pthread_mutex_unlock(&the.lock);
     vec_free(&found);
+    put_written(to);
     put_u64(to, tape_bytes(host.tape) + tape_bytes(host.op_tape));
-    st = tape_save(host.tape, to, err);
+    st = memory ? tape_save(host.tape, to, err) : error_set(err, ST_OUT_OF_MEMORY, "no host memory for the program's threads");
+    host.open.n = open;                        /* this run goes on with those calls */
     return st == ST_OK ? tape_save(host.op_tape, to, err) : st;
 }
 
 /* ---- reading ---- */
+
+static bool load_threads(struct source *from)
+{
+    uint32_t n = get_u32(from);
+    for (uint32_t i = 0; i < n && !from->failed; i++) {
+        struct stood t = {.number = get_below(from, UINT16_MAX + 1), .outside = get_u8(from)};
+        if (!vec_push(&host.stood, t))
+            return false;
+    }
+    n = get_u32(from);
+    for (uint32_t i = 0; i < n && !from->failed; i++)
+        if (!vec_push(&host.open, get_u64(from)))
+            return false;
+    return true;
+}
+
+static bool load_written(struct source *from)
+{
+    for (uint64_t lo; (lo = get_u64(from)) && !from->failed;) {
+        struct stretch s = {lo, get_u64(from)};
+        if (!vec_push(&host.written, s))
+            return false;
+    }
+    return true;
+}
 
 static bool load_survivors(struct source *from)
 {
@@ -128,6 +199,8 @@ static bool index_tape(void)
         bool good = true;
         if (h->type == REC_NAME) {
             good = h->bytes && !contents[h->bytes - 1] && h->number == host.names.n + 1 && vec_push(&host.names, contents);
+        } else if (h->type == REC_THREAD) {
+            good = h->bytes && !contents[h->bytes - 1] && h->number == host.thread_names.n + 1 && vec_push(&host.thread_names, contents);
         } else if (h->type == REC_CALL) {
             good = h->bytes >= sizeof call && h->bytes % sizeof call == 0;
         } else if (h->type == REC_OP_COPY || h->type == REC_OP_FAULT) {
@@ -178,7 +251,7 @@ enum status host_load(const char *path, struct error *err)
     if (st != ST_OK)
         return st;
     host.last = get_u64(from);
-    bool good = load_survivors(from) && load_events(from) && load_tape(from) && index_tape();
+    bool good = load_threads(from) && load_survivors(from) && load_events(from) && load_written(from) && load_tape(from) && index_tape();
     if (!good || from->failed) {
         (void)hck_error(host.file, err);
         return error_set(err, ST_INVALID_VALUE, "%s: the recorded calls make no sense, or there is no memory for them", path);
@@ -226,17 +299,28 @@ static void forget(void)
     map_free(&host.keyed);
     map_free(&host.held);
     vec_free(&host.names);
+    vec_free(&host.thread_names);
+    vec_free(&host.stood);
+    vec_free(&host.written);
     vec_free(&host.events);
     vec_free(&host.survivors);
+}
+
+/* What this run does from here on comes behind what it was held against. */
+static void go_on_recording(void)
+{
+    struct error err = {0};
+    for (size_t i = 0; i < host.written.n; i++)
+        emu_space_mark_written(the.space, host.written.at[i].lo, host.written.at[i].hi);
+    if (host_record(&err) == ST_OK)
+        return;
+    log_warn("checkpoints of this run will hold the device alone: %s", err.text);
+    __atomic_store_n(&host_mode_now, HOST_FREE, __ATOMIC_RELEASE);
 }
 
 enum status host_finish_replay(void)
 {
     struct error err = {0};
-    const char *contents;
-    const struct tape_head *h = host_peek(&contents);
-    if (h && h->type != REC_CALL)
-        return host_diverged("call %llu was not all that it was then", (unsigned long long)host.calls);
     queue_settle();
     pthread_mutex_lock(&the.lock);
     find_all(host.last);
@@ -256,14 +340,14 @@ enum status host_finish_replay(void)
     pthread_mutex_lock(&the.lock);
     if (st == ST_OK) {
         set_event_times();
+        if (host_records())
+            go_on_recording();
+        else
+            __atomic_store_n(&host_mode_now, HOST_FREE, __ATOMIC_RELEASE);
         forget();
-        __atomic_store_n(&host_mode_now, HOST_FREE, __ATOMIC_RELEASE);
         queue_wake();
     }
     pthread_mutex_unlock(&the.lock);
     vec_free(&found);
-    pthread_mutex_lock(&host.lock);
-    pthread_cond_broadcast(&host.changed);
-    pthread_mutex_unlock(&host.lock);
     return st == ST_OK ? ST_OK : ST_UNKNOWN;
 }

@@ -4,6 +4,7 @@
 #include "runtime/base/map.h"
 #include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/tape.h"
+#include "runtime/checkpoint/thread_name.h"
 #include "runtime/internal.h"
 
 enum record {                                  /* head.type */
@@ -12,37 +13,66 @@ enum record {                                  /* head.type */
     REC_ANSWER,                                /* host_answer */
     REC_VERIFY,                                /* host_verify */
     REC_TEXT,                                  /* of device printf that was shown */
+    REC_THREAD,                                /* number: of a thread; its name */
+    REC_TURN,                                  /* from here on it is thread number's; flags, step: how the one before ended its turn */
     REC_MEMORY,                                /* an address, then what is there since the host waited */
     REC_OP_COPY, REC_OP_FAULT,                 /* of an operation: its call's number first, head.step; then what it copied to the host, rows packed, or the status */
 };
 
-struct event_age { uint64_t number /* of the handle */, age_ns /* since its newest record, at the checkpoint */; };
-struct survivor { uint64_t call; uint32_t step, kind; };   /* an operation that was not finished at the checkpoint */
+/* Why a thread gave up its turn; REC_TURN's flags are this of the thread before, its step which wait of the call, or before which operation. */
+enum yield { YIELD_LEAVES, YIELD_WAITS, YIELD_FULL /* no room in the queues */ };
+enum whereabouts { OUTSIDE, INSIDE, WAITS, AT_GATE };      /* of a host thread, as to calls */
 
-struct host {
-    pthread_mutex_t lock;                      /* the fields below it; taken last */
-    pthread_cond_t changed;
-    bool taken;                                /* some thread is the host thread */
-    bool stopping;                             /* a checkpoint wants the host to stand still */
-    int place;                                 /* enum whereabouts, host.c */
-    const char *spoiled;                       /* why this run cannot be replayed; NULL: it can */
+struct host_thread {
+    char name[THREAD_NAME_BYTES];
+    uint16_t number;                           /* on the tape, from 1; 0: not there yet */
+    int tid;
+    int place;                                 /* enum whereabouts */
+    bool gone;                                 /* it has ended */
+    uint64_t switches; bool asleep;            /* as host_threads.c last saw it outside */
 
-    /* the host thread's own */
-    uint64_t calls;                            /* begun so far */
-    uint32_t step;                             /* operations of the present call so far */
+    /* its own */
+    uint64_t call;                             /* its present or newest one */
+    uint32_t step, waits;                      /* operations, waits of the present call so far */
     bool said;                                 /* the present call has put something on the tape behind its head */
     enum status before;                        /* what the call before answered */
+};
+enum hold { HOLDS_NOTHING, HOLDS_TURN, LENT_TURN /* while it waits */ };
+struct host_me { struct host_thread *thread; int depth; bool known, waits; enum hold hold; };
+extern _Thread_local struct host_me host_me;
 
-    struct tape *tape;                         /* RECORDED: what the host thread does; */
+struct event_age { uint64_t number /* of the handle */, age_ns /* since its newest record, at the checkpoint */; };
+struct survivor { uint64_t call; uint32_t step, kind; };   /* an operation that was not finished at the checkpoint */
+struct stretch { uint64_t lo, hi; };           /* of memory that kernels had written, and the host had not waited since */
+struct stood { uint32_t number; bool outside; };           /* where a thread was at the checkpoint: outside, asleep, or at a call */
+
+struct host {
+    pthread_mutex_t turn;                      /* RECORDED: held by the thread that is in a call, but for its waits; before the.lock */
+    pthread_mutex_t lock;                      /* the fields below it; taken last */
+    pthread_cond_t changed;
+    VEC(struct host_thread *) threads;         /* that have called; they stay */
+    bool stopping;                             /* a checkpoint wants the host to stand still */
+    const char *spoiled;                       /* why this run cannot be replayed; NULL: it can */
+
+    /* of the thread whose turn it is */
+    uint64_t calls;                            /* begun so far */
+    uint16_t owner;                            /* who had the newest turn, by number */
+    enum yield yielded; uint32_t yielded_step; /* how it ended */
+    struct tape *tape;                         /* RECORDED: what the host's threads do; */
     struct tape *op_tape;                      /* and records with a key, of any thread. One behind the other in the file */
-    uint16_t sites;                            /* numbered so far */
+    uint16_t sites, numbers;                   /* functions, threads numbered so far */
+    VEC(uint64_t) open;                        /* calls on the tape that never happened: a checkpoint came when they waited, and they were made again after it */
 
     /* REPLAYED */
     struct hck_reader *file;
-    char *bytes; uint64_t n, at;               /* the tape, and what comes next for the host thread */
-    uint64_t last;                             /* calls that were over at the checkpoint */
+    char *bytes; uint64_t n, at;               /* the tape, and what comes next */
+    bool active, ending;                       /* owner is at it; some thread is at the end of the replay */
+    uint64_t last;                             /* calls that were begun at the checkpoint, and not open */
     VEC(struct survivor) survivors;            /* in the order in which they were enqueued */
     VEC(const char *) names;                   /* of sites, by number - 1: symbol, NUL, arguments */
+    VEC(const char *) thread_names;            /* by number - 1 */
+    VEC(struct stood) stood;
+    VEC(struct stretch) written;
     struct map held;                           /* which of them, by key; a call with any has one more key, for host_call_survives */
     struct map keyed;                          /* record of an operation: offset, by key */
     VEC(struct event_age) events;
@@ -55,11 +85,20 @@ const struct tape_head *host_next(enum record type, const char **contents);
 const struct tape_head *host_peek(const char **contents);     /* whatever it is; NULL: the end */
 enum { HOST_ALL_STEPS = 0xfffff };             /* in a key: any of the call's */
 uint64_t host_key(uint64_t call, uint32_t step);
-uint64_t host_calls_over(void);                /* while the host stands still */
+bool host_open(uint64_t call);                 /* it is in host.open */
+
+/* ---- host_threads.c ---- */
+
+struct host_thread *host_thread(void);         /* the calling one; NULL: none of the program's, or no memory */
+void host_turn_take(struct host_thread *t);    /* RECORDED: t's turn begins; it stands still first where a checkpoint wants that */
+void host_turn_end(struct host_thread *t);     /* the call does */
+/* REPLAYED: waits for the turn of t's next call. Also ST_OK: the replay is over. */
+enum status host_gate(struct host_thread *t) MUST_CHECK;
+
 /* Reports once what the program did otherwise. Always ST_UNKNOWN. */
 enum status host_diverged(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 enum status host_load(const char *path, struct error *err) MUST_CHECK;
-enum status host_finish_replay(void) MUST_CHECK;              /* at the call behind the last one */
+enum status host_finish_replay(void) MUST_CHECK;              /* all threads are where they were at the checkpoint */
 bool host_visible(uint64_t address);           /* the program may look there */
 
 #endif

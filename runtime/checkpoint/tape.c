@@ -172,6 +172,13 @@ void tape_put(struct tape *t, const struct tape_head *head, const void *p)
     t->bytes += all;
 }
 
+void tape_append(struct tape *t, const char *bytes, uint64_t n)
+{
+    lock(t);
+    append(t, bytes, n);
+    unlock(t);
+}
+
 uint64_t tape_bytes(struct tape *t)
 {
     lock(t);

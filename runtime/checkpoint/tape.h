@@ -29,6 +29,9 @@ void tape_add(struct tape *t, const void *p, size_t n);
 void tape_close(struct tape *t);
 void tape_put(struct tape *t, const struct tape_head *head, const void *p);    /* all of it at once */
 
+/* Records that tape_save gave. */
+void tape_append(struct tape *t, const char *bytes, uint64_t n);
+
 uint64_t tape_bytes(struct tape *t);           /* of all records so far, heads and padding included */
 /* Everything so far, unpacked. Nobody writes meanwhile. Not ST_OK: the tape is useless, or the sink failed. */
 enum status tape_save(struct tape *t, struct sink *to, struct error *err) MUST_CHECK;
