@@ -203,9 +203,9 @@ $(BUILD)/tests/levels: tests/fuzz/levels.c $(core)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $< -o $@ $(core) $(EXE_LIBS)
 
 fuzz:                                                                ## each fuzzer for FUZZ_SECONDS (needs clang)
-	@$(MAKE) --no-print-directory $(BUILD)/tests/levels
+	@$(MAKE) --no-print-directory $(BUILD)/tests/levels all $(BUILD)/debug-host
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=clang SAN='-fsanitize=fuzzer-no-link,address' fuzzers
-	@LEVELS=$(BUILD)/tests/levels BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz
+	@LEVELS=$(BUILD)/tests/levels PLAIN=$(BUILD) BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz
 
 bench: all                                                           ## speed: rates, start-up, launch cost, memory
 	@BUILD=$(BUILD) scripts/bench
