@@ -315,7 +315,7 @@ void dap_completions(struct dap *d, const cJSON *request, const cJSON *args)
     for (size_t i = 0; i < c.words.n; i++) {
         json_object(j, NULL);
         json_text(j, "label", c.words.at[i]);
-        json_u64(j, "start", strlen(line) - c.typed);
+        json_u64(j, "start", strlen(line) - c.typed + d->columns_from);
         json_u64(j, "length", c.typed);
         json_end(j);
     }

@@ -156,7 +156,7 @@ void dap_ptx_source(struct dap *d, const cJSON *request, const cJSON *args)
     struct wire_answer a;
     (void)args;
     textbuf_add(&text, "%s", "");
-    if (!dap_ask(d, request, &a, "ptx from=1 count=1000000")) {
+    if (!dap_ask(d, request, &a, "ptx from=1 count=100000")) {
         wire_answer_free(&a);
         return;
     }
