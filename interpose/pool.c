@@ -46,19 +46,34 @@ static enum status pool_check(CUmemoryPool pool)
     return st == ST_INVALID_HANDLE ? ST_INVALID_VALUE : st;
 }
 
-enum status cu_mem_pool_create(CUmemoryPool *pool, const CUmemPoolProps *pool_props)
+enum { PINNED = 1, MANAGED };                              /* CUmemAllocationType */
+
+/* Whose pool: the numbers of places are CUmemLocationType's. */
+static enum status home_of(struct rt_home *out, CUmemLocation where, int type)
 {
-    enum { PINNED = 1 };
+    if ((type != PINNED && type != MANAGED) || where.type > LOCATION_HOST_NUMA || where.type < (type == MANAGED ? LOCATION_INVALID : LOCATION_DEVICE))
+        return ST_INVALID_VALUE;
+    *out = (struct rt_home){{where.type, where.type == LOCATION_HOST ? 0 : where.id}, type == MANAGED};
+    return where.type == LOCATION_DEVICE ? api_device(where.id) : ST_OK;
+}
+
+enum status cu_mem_pool_create(CUmemoryPool *pool, const CUmemPoolProps *props)
+{
+    struct rt_home home;
     if (!rt_started())
         return ST_NOT_INITIALIZED;
-    if (!pool || !pool_props || pool_props->alloc_type != PINNED)
+    if (!pool || !props)
         return ST_INVALID_VALUE;
-    if (pool_props->handle_types & ~HANDLE_POSIX_FD || pool_props->location.type != LOCATION_DEVICE)
-        return ST_NOT_SUPPORTED;               /* other systems' handles; pools of host memory */
-    enum status st = api_device(pool_props->location.id);
+    enum status st = home_of(&home, props->location, props->alloc_type);
     if (st != ST_OK)
         return st;
-    return (pool_props->handle_types ? rt_pool_create_shared : rt_pool_create)(pool, pool_props->location.id, pool_props->max_bytes);
+    if (!props->handle_types)
+        return rt_pool_create_at(pool, home, props->max_bytes);
+    if (home.managed || home.place.type == RT_PLACE_HOST)
+        return ST_INVALID_VALUE;
+    if (props->handle_types & ~HANDLE_POSIX_FD || home.place.type != RT_PLACE_DEVICE)
+        return ST_NOT_SUPPORTED;               /* other systems' handles */
+    return rt_pool_create_shared(pool, home.place.id, props->max_bytes);
 }
 
 enum status cu_mem_pool_destroy(CUmemoryPool pool)
@@ -128,39 +143,43 @@ enum status cu_mem_pool_get_access(int *flags, CUmemoryPool pool, CUmemLocation 
     enum status st = pool_check(pool);
     if (st != ST_OK)
         return st;
-    if (!flags || !location || location->type != LOCATION_DEVICE)
+    if (!flags || !location)
         return ST_INVALID_VALUE;
-    st = api_device(location->id);
+    bool host = location->type == LOCATION_HOST && rt_pool_device(pool) < 0;
+    if (location->type != LOCATION_DEVICE && !host)
+        return ST_INVALID_VALUE;
+    st = host ? ST_OK : api_device(location->id);
     if (st == ST_OK)
         *flags = ACCESS_READ_WRITE;
     return st;
 }
 
 /* The forms of 13.0 name a place instead of a device. */
-static enum status place(const CUmemLocation *location, int type)
+static enum status place(struct rt_home *out, const CUmemLocation *location, int type)
 {
-    enum { PINNED = 1 };
-    if (!location || type != PINNED)
-        return ST_INVALID_VALUE;
-    return location->type == LOCATION_DEVICE ? api_device(location->id) : ST_NOT_SUPPORTED;
+    return !rt_started() ? ST_NOT_INITIALIZED : location ? home_of(out, *location, type) : ST_INVALID_VALUE;
 }
 
 enum status cu_mem_get_default_mem_pool(CUmemoryPool *pool_out, CUmemLocation *location, int type)
 {
-    enum status st = place(location, type);
-    return st == ST_OK ? cu_device_get_default_mem_pool(pool_out, location->id) : st;
+    struct rt_home home;
+    enum status st = place(&home, location, type);
+    return st != ST_OK ? st : pool_out ? rt_home_pools(home, pool_out, NULL) : ST_INVALID_VALUE;
 }
 
 enum status cu_mem_get_mem_pool(CUmemoryPool *pool, CUmemLocation *location, int type)
 {
-    enum status st = place(location, type);
-    return st == ST_OK ? cu_device_get_mem_pool(pool, location->id) : st;
+    struct rt_home home;
+    enum status st = place(&home, location, type);
+    return st != ST_OK ? st : pool ? rt_home_pools(home, NULL, pool) : ST_INVALID_VALUE;
 }
 
 enum status cu_mem_set_mem_pool(CUmemLocation *location, int type, CUmemoryPool pool)
 {
-    enum status st = place(location, type);
-    return st == ST_OK ? cu_device_set_mem_pool(location->id, pool) : st;
+    struct rt_home home;
+    enum status st = place(&home, location, type);
+    st = st == ST_OK ? pool_check(pool) : st;
+    return st == ST_OK ? rt_home_set_current(home, pool) : st;
 }
 
 /* ---- virtual memory management ---- */
@@ -181,7 +200,6 @@ static struct rt_mapping *mapping_of(CUmemGenericAllocationHandle handle) { retu
 
 enum status cu_mem_create(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, uint64_t flags)
 {
-    enum { PINNED = 1 };
     if (!rt_started())
         return ST_NOT_INITIALIZED;
     if (!handle || !prop || !size || size % RT_GRANULARITY || flags || prop->type != PINNED)
@@ -251,7 +269,6 @@ enum status cu_mem_get_allocation_granularity(size_t *granularity, const CUmemAl
 
 enum status cu_mem_get_allocation_properties(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
-    enum { PINNED = 1 };
     enum status st = api_check(mapping_of(handle), RT_MAPPING);
     if (st != ST_OK)
         return st == ST_INVALID_HANDLE ? ST_INVALID_VALUE : st;

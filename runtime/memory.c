@@ -275,7 +275,7 @@ enum status rt_free(uint64_t address)
     if (!address)
         return ST_OK;
     struct allocation *a = allocation_at(address);
-    if (!a || !(a->kind == RT_MEMORY_DEVICE || a->kind == RT_MEMORY_MANAGED || a->kind == RT_MEMORY_ASYNC) || (a->opens && a->kind == RT_MEMORY_DEVICE))
+    if (!a || !(a->pool || a->kind == RT_MEMORY_DEVICE || a->kind == RT_MEMORY_MANAGED || a->kind == RT_MEMORY_ASYNC) || (a->opens && a->kind == RT_MEMORY_DEVICE))
         return ST_INVALID_VALUE;               /* what cudaIpcOpenMemHandle gave is closed, not freed */
     enum status st = context_finish(a->context);
     if (st == ST_OK && a->graph)
@@ -298,7 +298,7 @@ enum status rt_host_free(void *p)
     if (!p)
         return ST_OK;
     struct allocation *a = allocation_at((uint64_t)(uintptr_t)p);
-    if (!a || a->kind != RT_MEMORY_HOST)
+    if (!a || a->kind != RT_MEMORY_HOST || a->pool)        /* a pool's: cudaFree, cudaFreeAsync */
         return ST_INVALID_VALUE;
     enum status st = context_finish(a->context);
     if (st == ST_OK)

@@ -13,7 +13,8 @@
 
 struct rt_pool {
     struct object object;
-    int device;
+    int device;                                /* -1: of none */
+    struct rt_home home;
     uint64_t max_bytes;
     uint64_t values[RT_POOL_ATTRIBUTES];
     int fd;                                    /* of a shared pool; else 0 */
@@ -22,19 +23,108 @@ struct rt_pool {
 };
 _Static_assert(sizeof(struct rt_pool) <= 192, "object_bytes in process.c");
 
-enum status rt_pool_create(struct rt_pool **out, int device, uint64_t max_bytes)
+static bool exists(struct rt_home h)
+{
+    switch (h.place.type) {
+    case RT_PLACE_DEVICE: return device_at(h.place.id) != NULL;
+    case RT_PLACE_HOST: return true;
+    case RT_PLACE_NUMA: return h.place.id == 0;            /* the one node that there is */
+    default: return h.managed && h.place.type == RT_PLACE_NONE;
+    }
+}
+
+enum status rt_pool_create_at(struct rt_pool **out, struct rt_home home, uint64_t max_bytes)
 {
     *out = NULL;
-    if (device < 0 || device >= the.n_devices)
-        return ST_INVALID_VALUE;
-    struct rt_pool *p = object_new(RT_POOL);
+    struct rt_pool *p = exists(home) ? object_new(RT_POOL) : NULL;
     if (!p)
-        return ST_OUT_OF_MEMORY;
-    p->device = device;
+        return exists(home) ? ST_OUT_OF_MEMORY : ST_INVALID_VALUE;
+    p->device = home.place.type == RT_PLACE_DEVICE ? home.place.id : -1;
+    p->home = home;
     p->max_bytes = max_bytes;
     p->values[RT_POOL_REUSE_FOLLOW_EVENTS] = p->values[RT_POOL_REUSE_OPPORTUNISTIC] = p->values[RT_POOL_REUSE_INTERNAL] = 1;
     *out = p;
     return ST_OK;
+}
+
+enum status rt_pool_create(struct rt_pool **out, int device, uint64_t max_bytes)
+{
+    return rt_pool_create_at(out, (struct rt_home){{RT_PLACE_DEVICE, device}, false}, max_bytes);
+}
+
+struct rt_home rt_pool_home(const struct rt_pool *p) { return p->home; }
+
+/* ---- which pool is whose ---- */
+
+/* Homes that are no device's memory, once somebody has asked for them. Under the.memory. */
+struct home_pools { struct rt_home home; struct rt_pool *standard, *current; };
+static VEC(struct home_pools) homes;
+
+static bool same(struct rt_home a, struct rt_home b)
+{
+    bool numbered = a.place.type == RT_PLACE_DEVICE || a.place.type == RT_PLACE_NUMA;
+    return a.managed == b.managed && a.place.type == b.place.type && (!numbered || a.place.id == b.place.id);
+}
+
+static bool of_device(struct rt_home h) { return h.place.type == RT_PLACE_DEVICE && !h.managed; }
+
+/* NULL: no memory. */
+static struct home_pools *home_of(struct rt_home h)
+{
+    for (size_t i = 0; i < homes.n; i++)
+        if (same(homes.at[i].home, h))
+            return &homes.at[i];
+    struct home_pools fresh = {.home = h};
+    if (rt_pool_create_at(&fresh.standard, h, 0) != ST_OK)
+        return NULL;
+    fresh.current = fresh.standard;
+    return vec_push(&homes, fresh) ? &homes.at[homes.n - 1] : NULL;
+}
+
+enum status rt_home_pools(struct rt_home h, struct rt_pool **standard, struct rt_pool **current)
+{
+    if (!exists(h))
+        return ST_INVALID_VALUE;
+    pthread_mutex_lock(&the.memory);
+    const struct device *d = of_device(h) ? device_at(h.place.id) : NULL;
+    const struct home_pools *p = d ? NULL : home_of(h);
+    if (standard)
+        *standard = d ? d->default_pool : p ? p->standard : NULL;
+    if (current)
+        *current = d ? d->current_pool : p ? p->current : NULL;
+    pthread_mutex_unlock(&the.memory);
+    return d || p ? ST_OK : ST_OUT_OF_MEMORY;
+}
+
+enum status rt_home_set_current(struct rt_home h, struct rt_pool *p)
+{
+    if (!exists(h) || !same(h, p->home))
+        return ST_INVALID_VALUE;
+    if (of_device(h))
+        return rt_pool_set_current(h.place.id, p);
+    pthread_mutex_lock(&the.memory);
+    struct home_pools *at = p->destroyed ? NULL : home_of(h);
+    if (at)
+        at->current = p;
+    pthread_mutex_unlock(&the.memory);
+    return at ? ST_OK : ST_INVALID_VALUE;
+}
+
+/* p goes: whose current one it was has its standard one again. False: it is a standard one, which stays. Under the.memory. */
+static bool leave_home(struct rt_pool *p)
+{
+    struct device *d = of_device(p->home) ? device_at(p->device) : NULL;
+    struct home_pools *h = NULL;
+    for (size_t i = 0; i < homes.n && !d; i++)
+        if (same(homes.at[i].home, p->home))
+            h = &homes.at[i];
+    if (p == (d ? d->default_pool : h ? h->standard : NULL))
+        return false;
+    if (d && d->current_pool == p)
+        d->current_pool = d->default_pool;
+    if (h && h->current == p)
+        h->current = h->standard;
+    return true;
 }
 
 /* Under the.memory. */
@@ -47,13 +137,8 @@ static void pool_drop(struct rt_pool *p)
 
 enum status rt_pool_destroy(struct rt_pool *p)
 {
-    struct device *d = device_at(p->device);
-    if (p == d->default_pool)
-        return ST_INVALID_VALUE;
     pthread_mutex_lock(&the.memory);
-    if (d->current_pool == p)
-        d->current_pool = d->default_pool;
-    if (p->destroyed) {
+    if (p->destroyed || !leave_home(p)) {
         pthread_mutex_unlock(&the.memory);
         return ST_INVALID_VALUE;
     }
@@ -71,7 +156,7 @@ struct rt_pool *rt_pool_current(int device) { return device_at(device) ? device_
 enum status rt_pool_set_current(int device, struct rt_pool *p)
 {
     struct device *d = device_at(device);
-    if (!d || p->device != device || p->imported || p->destroyed)
+    if (!d || !of_device(p->home) || p->device != device || p->imported || p->destroyed)
         return ST_INVALID_VALUE;
     d->current_pool = p;
     return ST_OK;
@@ -168,6 +253,11 @@ static enum status pool_make(struct rt_pool *p, struct allocation_request *q, st
     return st;
 }
 
+enum { ATTACH_GLOBAL = 1 };
+
+static enum rt_memory_kind kind_of(struct rt_home h) { return of_device(h) ? RT_MEMORY_ASYNC : h.managed ? RT_MEMORY_MANAGED : RT_MEMORY_HOST; }
+static const char *what_of(struct rt_home h) { return of_device(h) ? NULL : h.managed ? "allocation of a pool of managed memory" : "allocation of a pool of host memory"; }
+
 enum status rt_alloc_async(struct rt_stream *s, struct rt_pool *p, uint64_t bytes, uint64_t *address, struct error *err)
 {
     struct device *d = s->context->device;
@@ -180,6 +270,8 @@ enum status rt_alloc_async(struct rt_stream *s, struct rt_pool *p, uint64_t byte
         return ST_INVALID_VALUE;               /* memory in an imported one is its owner's to give; a destroyed one waits for its last allocation */
     struct rt_node_params node = {.type = RT_NODE_ALLOC, .context = s->context};
     node.u.alloc.bytes = bytes, node.u.alloc.device = p->device;
+    if (capture_any() && !of_device(p->home) && (st = capture_refuse(s)) != ST_OK)
+        return st;                             /* memory of graphs is a device's */
     if (capture_any() && capture_take(s, &node, err, &st)) {
         *address = node.u.alloc.address;
         return st;
@@ -193,7 +285,8 @@ enum status rt_alloc_async(struct rt_stream *s, struct rt_pool *p, uint64_t byte
     if (!fits)
         return error_set(err, ST_OUT_OF_MEMORY, "the memory pool is limited to %llu bytes", (unsigned long long)p->max_bytes);
     struct allocation *a;
-    struct allocation_request q = {.context = s->context, .device = device_at(p->device), .kind = RT_MEMORY_ASYNC, .bytes = bytes, .pool = NULL};
+    struct allocation_request q = {.context = s->context, .device = p->device >= 0 ? device_at(p->device) : d, .kind = kind_of(p->home), .bytes = bytes,
+                                   .flags = p->home.managed ? ATTACH_GLOBAL : 0, .what = what_of(p->home)};
     st = pool_make(p, &q, &a, err);
     if (st == ST_OK) {
         *address = a->base;
@@ -300,7 +393,7 @@ enum status rt_free_async(struct rt_stream *s, uint64_t address)
     struct allocation *a = allocation_at(address);
     if (a && a->graph)
         return graph_memory_free(a->graph);
-    if (!a || a->freeing || !(a->kind == RT_MEMORY_ASYNC || a->kind == RT_MEMORY_DEVICE || a->kind == RT_MEMORY_MANAGED))
+    if (!a || a->freeing || !(a->pool || a->kind == RT_MEMORY_ASYNC || a->kind == RT_MEMORY_DEVICE || a->kind == RT_MEMORY_MANAGED))
         return ST_INVALID_VALUE;
     pthread_mutex_lock(&the.lock);
     struct op *op = NULL;

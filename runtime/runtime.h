@@ -134,7 +134,13 @@ struct rt_pool *rt_pool_current(int device);
 enum status rt_pool_set_current(int device, struct rt_pool *p);
 enum status rt_pool_create(struct rt_pool **out, int device, uint64_t max_bytes) MUST_CHECK;      /* max_bytes 0: no limit */
 enum status rt_pool_destroy(struct rt_pool *p);
-int rt_pool_device(const struct rt_pool *p);
+int rt_pool_device(const struct rt_pool *p);                     /* -1: of none */
+/* Pools of memory anywhere: pinned memory of the host, or managed memory that prefers a place. A device's own are those of place DEVICE, not managed. */
+struct rt_home { struct rt_place place; bool managed; };
+enum status rt_pool_create_at(struct rt_pool **out, struct rt_home home, uint64_t max_bytes) MUST_CHECK;
+struct rt_home rt_pool_home(const struct rt_pool *p);
+enum status rt_home_pools(struct rt_home home, struct rt_pool **standard, struct rt_pool **current) MUST_CHECK;      /* either may be NULL */
+enum status rt_home_set_current(struct rt_home home, struct rt_pool *p);             /* ST_INVALID_VALUE: a pool of another home */
 enum status rt_pool_attribute(const struct rt_pool *p, enum rt_pool_attribute a, uint64_t *value);
 enum status rt_pool_set_attribute(struct rt_pool *p, enum rt_pool_attribute a, uint64_t value);
 enum status rt_pool_trim(struct rt_pool *p, uint64_t keep_bytes);
