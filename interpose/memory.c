@@ -184,7 +184,7 @@ static const uint8_t attribute_bytes[P_ATTRIBUTES] = {
     [P_RDMA_CAPABLE] = 4, [P_ACCESS_FLAGS] = 4, [P_POOL] = 8, [P_MAPPING_SIZE] = 8, [P_MAPPING_BASE] = 8, [P_BLOCK_ID] = 8, [P_DECOMPRESS_CAPABLE] = 4,
 };
 
-static bool is_host(const struct rt_memory *m) { return m->kind == RT_MEMORY_HOST || m->kind == RT_MEMORY_REGISTERED; }
+static bool is_host(const struct rt_memory *m) { return m->kind == RT_MEMORY_HOST || m->kind == RT_MEMORY_REGISTERED || (m->kind == RT_MEMORY_MAPPED && m->flags); }
 
 static uint64_t pointer_value(int attribute, uint64_t ptr, const struct rt_memory *m)
 {

@@ -204,15 +204,20 @@ enum status cu_mem_create(CUmemGenericAllocationHandle *handle, size_t size, con
         return ST_NOT_INITIALIZED;
     if (!handle || !prop || !size || size % RT_GRANULARITY || flags || prop->type != PINNED)
         return ST_INVALID_VALUE;
-    if (prop->handle_types & ~HANDLE_POSIX_FD || prop->location.type != LOCATION_DEVICE)
+    struct rt_home home;
+    enum status st = home_of(&home, prop->location, PINNED);
+    bool host = home.place.type != RT_PLACE_DEVICE;
+    if (st != ST_OK)
+        return st;
+    if (host && (home.place.id != 0 || (prop->handle_types && home.place.type == RT_PLACE_HOST)))
+        return ST_INVALID_VALUE;
+    if (prop->handle_types & ~HANDLE_POSIX_FD || (host && prop->handle_types))
         return ST_NOT_SUPPORTED;
-    enum status st = api_device(prop->location.id);
     struct rt_mapping *m;
-    if (st == ST_OK)
-        st = rt_physical_create(&m, prop->location.id, size);
+    st = host ? rt_physical_create_host(&m, size) : rt_physical_create(&m, prop->location.id, size);
     if (st == ST_OK && prop->handle_types)
         rt_physical_share(m);
-    if (st == ST_OK && prop->compression == COMPRESSION_GENERIC && rt_device_facts(prop->location.id)->generic_compression)
+    if (st == ST_OK && !host && prop->compression == COMPRESSION_GENERIC && rt_device_facts(prop->location.id)->generic_compression)
         rt_physical_set_compressed(m);
     if (st == ST_OK)
         *handle = (uintptr_t)m;
@@ -237,7 +242,7 @@ enum status cu_mem_map(CUdeviceptr ptr, size_t size, size_t offset, CUmemGeneric
 
 enum status cu_mem_unmap(CUdeviceptr ptr, size_t size) { return rt_started() ? rt_unmap(ptr, size) : ST_NOT_INITIALIZED; }
 
-/* One memory, one set of rights: the last descriptor that names a device decides. */
+/* One memory, one set of rights: the last descriptor decides. */
 enum status cu_mem_set_access(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
     if (!rt_started())
@@ -250,7 +255,10 @@ enum status cu_mem_set_access(CUdeviceptr ptr, size_t size, const CUmemAccessDes
         int f = desc[i].flags;
         if (f != ACCESS_NONE && f != ACCESS_READ && f != ACCESS_READ_WRITE)
             return ST_INVALID_VALUE;
-        if (desc[i].location.type == LOCATION_DEVICE && (st = api_device(desc[i].location.id)) == ST_OK)
+        bool device = desc[i].location.type == LOCATION_DEVICE, host = desc[i].location.type == LOCATION_HOST || desc[i].location.type == LOCATION_HOST_NUMA;
+        if (device)
+            st = api_device(desc[i].location.id);
+        if (st == ST_OK && (device || host))
             st = rt_map_access(ptr, size, f != ACCESS_NONE, f == ACCESS_READ_WRITE);
     }
     return st;
@@ -275,6 +283,6 @@ enum status cu_mem_get_allocation_properties(CUmemAllocationProp *prop, CUmemGen
     if (!prop)
         return ST_INVALID_VALUE;
     *prop = (CUmemAllocationProp){.type = PINNED, .handle_types = rt_physical_is_shared(mapping_of(handle)) ? HANDLE_POSIX_FD : 0,
-                                  .location = {LOCATION_DEVICE, rt_physical_device(mapping_of(handle))}, .compression = rt_physical_is_compressed(mapping_of(handle))};
+                                  .location = {rt_physical_is_host(mapping_of(handle)) ? LOCATION_HOST : LOCATION_DEVICE, rt_physical_device(mapping_of(handle))}, .compression = rt_physical_is_compressed(mapping_of(handle))};
     return ST_OK;
 }

@@ -19,6 +19,7 @@ struct rt_mapping {                            /* a physical allocation */
     uint64_t bytes;
     int fd;
     unsigned maps, handles;                    /* handles: as often as it must be released */
+    bool host;                                             /* of the host's memory, not the device's */
     bool compressed, shared, imported;                     /* may be exported; another process's, which is charged for it */
 };
 _Static_assert(sizeof(struct rt_mapping) <= 128, "object_bytes in process.c");
@@ -101,6 +102,21 @@ static struct rt_mapping *physical_new(struct device *d, uint64_t bytes, int fd)
     return m;
 }
 
+enum status rt_physical_create_host(struct rt_mapping **out, uint64_t bytes)
+{
+    *out = NULL;
+    host_spoil("it has host memory from cuMemCreate, and what kernels store there is not recorded");
+    int fd = share_create(SHARE_PHYSICAL, device_at(0), bytes);
+    struct rt_mapping *m = fd >= 0 ? physical_new(device_at(0), bytes, fd) : NULL;
+    if (!m)
+        return ST_OUT_OF_MEMORY;
+    m->host = true;
+    *out = m;
+    return ST_OK;
+}
+
+bool rt_physical_is_host(const struct rt_mapping *m) { return m->host; }
+
 enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t bytes)
 {
     *out = NULL;
@@ -131,7 +147,7 @@ static void physical_drop(struct rt_mapping *m)
 {
     if (m->handles || m->maps)
         return;
-    if (!m->imported)
+    if (!m->imported && !m->host)
         m->device->used_bytes -= m->bytes;
     close(m->fd);
     object_free(m);
@@ -224,7 +240,7 @@ enum status rt_map(uint64_t address, uint64_t bytes, uint64_t offset, struct rt_
         st = ST_OUT_OF_MEMORY;
     if (st == ST_OK) {
         *v = (struct view){.at = address, .bytes = bytes, .physical = m};
-        v->record = (struct allocation){.base = address, .bytes = bytes, .device = m->device, .kind = RT_MEMORY_MAPPED};
+        v->record = (struct allocation){.base = address, .bytes = bytes, .device = m->device, .kind = RT_MEMORY_MAPPED, .flags = m->host};
         views.at[views.n++] = v;
         m->maps++;
     } else {

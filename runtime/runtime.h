@@ -100,7 +100,7 @@ struct rt_memory {                                      /* the allocation that h
     enum rt_memory_kind kind;
     struct rt_context *context;                         /* where it was made; NULL: a managed variable before any context */
     int device;
-    uint32_t flags;                                     /* as given to the allocation */
+    uint32_t flags;                                     /* as given to the allocation; MAPPED: 1 = of the host's memory */
     uint64_t id;                                        /* unique in the process */
     struct rt_pool *pool;                               /* ASYNC only */
     bool sync_memops;
@@ -153,6 +153,8 @@ enum { RT_GRANULARITY = 2 << 20 };
 enum status rt_reserve(uint64_t bytes, uint64_t align, uint64_t *address) MUST_CHECK;
 enum status rt_reserve_free(uint64_t address, uint64_t bytes);
 enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t bytes) MUST_CHECK;
+enum status rt_physical_create_host(struct rt_mapping **out, uint64_t bytes) MUST_CHECK;     /* of the host's memory */
+bool rt_physical_is_host(const struct rt_mapping *m);
 enum status rt_physical_release(struct rt_mapping *m);  /* memory goes when also unmapped */
 enum status rt_physical_retain(struct rt_mapping **out, uint64_t address);      /* what is mapped there; one more release. ST_INVALID_VALUE: nothing */
 void rt_physical_set_compressed(struct rt_mapping *m);  /* asked for; without effect */

@@ -1,5 +1,6 @@
-// hostpool: pools of host memory, and of managed memory: default and current ones, stream-ordered allocation, limits, errors.
+// hostpool: pools of host memory, and of managed memory: default and current ones, stream-ordered allocation, limits, errors; host memory that is mapped.
 #include "app.h"
+#include <cuda.h>
 #include <stdint.h>
 
 __global__ void add(int *p, int n, int x)
@@ -89,6 +90,37 @@ static void errors()
     OK(cudaMemPoolDestroy(host));
     (void)cudaGetLastError();
 }
+
+// cuMemCreate: memory of the host at an address of one's own
+static void mapped(CUmemLocationType place)
+{
+    enum { N = 1000 };
+    CUmemAllocationProp prop = {}, back;
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr at;
+    size_t grain, free_before, free_after, total;
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = place;
+    OK(cudaMemGetInfo(&free_before, &total));
+    EXPECT(cuMemGetAllocationGranularity(&grain, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS, "granularity");
+    EXPECT(cuMemCreate(&handle, grain, &prop, 0) == CUDA_SUCCESS, "cuMemCreate in place %d", place);
+    OK(cudaMemGetInfo(&free_after, &total));
+    EXPECT(free_before == free_after, "host memory is charged to the device");
+    EXPECT(cuMemGetAllocationPropertiesFromHandle(&back, handle) == CUDA_SUCCESS && back.location.type != CU_MEM_LOCATION_TYPE_DEVICE, "place %d", back.location.type);
+    EXPECT(cuMemAddressReserve(&at, grain, 0, 0, 0) == CUDA_SUCCESS && cuMemMap(at, grain, 0, handle, 0) == CUDA_SUCCESS, "mapping");
+    CUmemAccessDesc access[2] = {{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}, {{place, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
+    EXPECT(cuMemSetAccess(at, grain, access, 2) == CUDA_SUCCESS, "access");
+    int *p = (int *)at;
+    for (int i = 0; i < N; i++)
+        p[i] = i;
+    add<<<4, 250>>>(p, N, 5);
+    OK(cudaDeviceSynchronize());
+    for (int i = 0; i < N; i++)
+        EXPECT(p[i] == i + 5, "element %d is %d", i, p[i]);
+    unsigned type = 0;
+    EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at) == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST, "memory of type %u", type);
+    EXPECT(cuMemUnmap(at, grain) == CUDA_SUCCESS && cuMemRelease(handle) == CUDA_SUCCESS && cuMemAddressFree(at, grain) == CUDA_SUCCESS, "the end");
+}
 #endif
 
 int main()
@@ -100,6 +132,8 @@ int main()
     one({cudaMemLocationTypeDevice, 0}, cudaMemAllocationTypeManaged);
     one({cudaMemLocationTypeNone, 0}, cudaMemAllocationTypeManaged);
     errors();
+    mapped(CU_MEM_LOCATION_TYPE_HOST);
+    mapped(CU_MEM_LOCATION_TYPE_HOST_NUMA);
 #endif
     return app_verdict();
 }
