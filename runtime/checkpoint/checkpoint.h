@@ -20,6 +20,8 @@ bool checkpoint_armed(void);                   /* the settings ask for checkpoin
 void checkpoint_grid_begins(struct grid_run *r);       /* sets where it halts, if it does */
 void checkpoint_grid_halts(struct grid_run *r);        /* it has: takes the checkpoint, sets where it halts next */
 void checkpoint_grid_ends(const struct grid_run *r);
+void checkpoint_kernel_skipped(const char *name);      /* by a replay */
+const char *checkpoint_number(void);           /* of checkpoint_every's that is being written; "": it is none of those */
 void checkpoint_end(void);                     /* of the process: says that the settings asked for a checkpoint that did not come */
 
 /* Kernels are decoded as they were for the checkpoint that this process goes on from: for a debugger, with a row for each register, or not. Otherwise: `wanted`. */

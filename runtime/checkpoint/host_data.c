@@ -5,6 +5,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/host_internal.h"
 
 bool host_visible(uint64_t address)
@@ -164,6 +165,7 @@ void host_op_fault(const struct op *op, enum status st)
 enum status host_op_skip(const struct op *op)
 {
     uintptr_t at;
+    checkpoint_kernel_skipped(rt_function_name(op->u.launch.function));
     if (!map_get_int(&host.keyed, host_key(op->call, op->step), &at))
         return ST_OK;
     const struct tape_head *h = (const struct tape_head *)(const void *)(host.bytes + at);

@@ -25,7 +25,10 @@ static struct {
     char came_to[400];                         /* how far the grid that kernel:N means had come when it ended */
     bool over;                                 /* the one checkpoint was taken, or given up */
     uint64_t due_ns, due_insns;                /* of the next of checkpoint_every */
-    uint64_t number;                           /* of those so far */
+    uint64_t number;                           /* of those so far, before a resume, too */
+    char text[24];                             /* the one that is being written, for the file; "": it has no number */
+    uint64_t kernel;                           /* the newest that EVERY_KERNELS was served for */
+    bool resumed;                              /* no grid has begun since the checkpoint that this run goes on from */
     unsigned tries;                            /* since one became due and the host was not ready */
     bool owed;                                 /* due, but the kernel ended before the host was ready */
     uint64_t cycle;                            /* of the simulated GPU, when the plan has one */
@@ -123,8 +126,11 @@ enum status checkpoint_decode_as(struct hck_reader *r, struct error *err)
 {
     static struct checkpoint_about about;      /* large */
     enum status st = checkpoint_about(&about, r, err);
-    if (st == ST_OK)
+    if (st == ST_OK) {
         rows = *about_fact(&about, "registers") ? WHOLE_ROWS : SHARED_ROWS;
+        state.number = strtoull(about_fact(&about, "number"), NULL, 10);
+        state.resumed = true;
+    }
     return st;
 }
 
@@ -154,6 +160,8 @@ bool checkpoint_is_wanted(void)
     return request_waits() || (plan.unit == EVERY_SECONDS && now_ns() >= __atomic_load_n(&state.due_ns, __ATOMIC_RELAXED));
 }
 
+const char *checkpoint_number(void) { return state.text; }
+
 /* ---- a grid begins ---- */
 
 static bool named(const char *name)
@@ -180,7 +188,7 @@ static void halt_at_plan(struct grid_run *r)
         halt_after(r, plan.insn > before ? plan.insn - before : 0);
         return;
     }
-    if (!named(rt_function_name(r->function)) || ++state.seen != plan.kernel)
+    if (!named(rt_function_name(r->function)) || (++state.seen, (plan.name[0] ? state.seen : r->number) != plan.kernel))
         return;
     state.target = r;
     r->halt_loosely = false;
@@ -196,11 +204,28 @@ static void halt_at_plan(struct grid_run *r)
         atomic_store(&r->halt, true);
 }
 
+/* A resumed run's settings mean the whole run; what was over at the checkpoint does not come again. */
+static void go_on_from(const struct grid_run *r)
+{
+    uint64_t now = dispatch_clock().device_clock + (r->from ? r->from->warp_insns : 0);
+    state.resumed = false;
+    if (plan.unit == EVERY_INSNS)
+        state.due_insns = now + plan.every;
+    if (plan.once && (plan.kernel ? !plan.name[0] && plan.kernel < r->number : plan.insn <= now))
+        state.over = true;
+}
+
+void checkpoint_kernel_skipped(const char *name)
+{
+    state.seen += named(name);
+}
+
 void checkpoint_grid_begins(struct grid_run *r)
 {
-    if (r->from && r->from->number)            /* it was counted when it was saved */
-        return;
-    if (state.owed || checkpoint_wanted() || (plan.unit == EVERY_KERNELS && r->number % plan.every == 0))
+    bool goes_on = r->from && r->from->number;
+    if (state.resumed)
+        go_on_from(r);
+    if (!goes_on && (state.owed || checkpoint_wanted() || (plan.unit == EVERY_KERNELS && r->number % plan.every == 0)))
         atomic_store(&r->halt, true);
     if (plan.unit == EVERY_INSNS) {
         uint64_t before = dispatch_clock().device_clock;
@@ -287,7 +312,7 @@ static enum status serve_once(const struct grid_run *r, struct error *err)
 static bool every_is_due(const struct grid_run *r)
 {
     switch (plan.unit) {
-    case EVERY_KERNELS: return r->number % plan.every == 0 && state.number < r->number / plan.every;
+    case EVERY_KERNELS: return r->number % plan.every == 0 && state.kernel != r->number;
     case EVERY_INSNS:   return dispatch_clock().device_clock + atomic_load(&r->warp_insns) >= state.due_insns;
     case EVERY_SECONDS: return now_ns() >= state.due_ns;
     default:            return false;
@@ -298,10 +323,13 @@ static enum status serve_every(const struct grid_run *r, struct error *err)
 {
     char path[4096], old[4096];
     numbered(path, sizeof path, rt_knobs()->to, state.number + 1);
+    snprintf(state.text, sizeof state.text, "%" PRIu64, state.number + 1);
     enum status st = take(r, path, err);
+    state.text[0] = 0;
     if (st == ST_NOT_READY)
         return st;
     state.number++;
+    state.kernel = r->number;
     if (st == ST_OK && state.number > (uint64_t)rt_knobs()->checkpoint_keep) {
         numbered(old, sizeof old, rt_knobs()->to, state.number - (uint64_t)rt_knobs()->checkpoint_keep);
         unlink(old);

@@ -71,7 +71,7 @@ static void put_about(struct sink *to, const char *note)
     dl_iterate_phdr(find_build_id, &id);
     const char *const facts[][2] = {
         {"program", path}, {"command", command}, {"build-id", id.text}, {"gpu", rt_knobs()->gpu}, {"GPU", the.devices[0].facts ? the.devices[0].facts->name : ""},
-        {"mode", sim_on() ? "sim" : "run"}, {"taken", note ? note : ""}, {"registers", checkpoint_whole_rows(debug_on()) ? "a row each" : ""}, {"host calls", host_mode() == HOST_RECORDED ? "recorded" : "not recorded"},
+        {"mode", sim_on() ? "sim" : "run"}, {"taken", note ? note : ""}, {"registers", checkpoint_whole_rows(debug_on()) ? "a row each" : ""}, {"number", checkpoint_number()}, {"host calls", host_mode() == HOST_RECORDED ? "recorded" : "not recorded"},
     };
     put_u32(to, (uint32_t)(sizeof facts / sizeof *facts));
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
