@@ -8,6 +8,7 @@
 enum {
     TAG_ARRAY = 0x01, TAG_ENUM = 0x04, TAG_PARAMETER = 0x05, TAG_BLOCK = 0x0b, TAG_POINTER = 0x0f, TAG_REFERENCE = 0x10, TAG_STRUCT = 0x13, TAG_TYPEDEF = 0x16, TAG_UNION = 0x17,
     TAG_SUBRANGE = 0x21, TAG_BASE = 0x24, TAG_CONST = 0x26, TAG_FUNCTION = 0x2e, TAG_VARIABLE = 0x34, TAG_VOLATILE = 0x35, TAG_CLASS = 0x02,
+    TAG_MEMBER = 0x0d, TAG_INHERITANCE = 0x1c, AT_MEMBER = 0x38, 
     AT_LOCATION = 0x02, AT_NAME = 0x03, AT_BYTES = 0x0b, AT_LOW = 0x11, AT_HIGH = 0x12, AT_UPPER = 0x2f, AT_COUNT = 0x37, AT_ENCODING = 0x3e, AT_TYPE = 0x49, AT_LINKAGE = 0x2007,
     OP_ADDR = 0x03, OP_PLUS = 0x23, OP_REGX = 0x90,
     ENCODING_FLOAT = 4, ENCODING_SIGNED = 5, ENCODING_SIGNED_CHAR = 6, ENCODING_BOOL = 2,
@@ -25,6 +26,7 @@ struct variable {
     bool parameter;
 };
 
+struct known_record { struct record record; struct known_record *next; struct dwarf *of; uint32_t at; };
 struct dwarf {                                 /* of one text of a module; linked ones have several */
     struct dwarf *next;
     const struct rt_module *module;
@@ -34,6 +36,7 @@ struct dwarf {                                 /* of one text of a module; linke
     struct section info, abbrevs, loc;
     VEC(struct abbrev) table;
     VEC(struct variable) variables;
+    struct known_record *records;              /* in the arena */
 };
 static struct dwarf *all;
 
@@ -159,6 +162,7 @@ struct die {
     const char *name, *linkage, *low, *high;
     uint32_t type, bytes, encoding, expr, expr_bytes, list;
     uint64_t count; bool has_count;
+    uint32_t offset;                           /* of a member */
 };
 
 static void attribute(struct dwarf *d, struct cursor *c, uint32_t at, uint32_t form, struct die *out)
@@ -196,6 +200,11 @@ static void attribute(struct dwarf *d, struct cursor *c, uint32_t at, uint32_t f
     case AT_ENCODING: out->encoding = (uint32_t)v; break;
     case AT_COUNT: out->count = v, out->has_count = true; break;
     case AT_UPPER: out->count = v + 1, out->has_count = true; break;
+    case AT_MEMBER: {
+        struct cursor e = {c->p, c->n, from, false};
+        out->offset = (uint32_t)(!block ? v : take(&e, 1) == OP_PLUS ? uleb(&e) : 0);
+        break;
+    }
     case AT_LOCATION:
         if (block)
             out->expr = from, out->expr_bytes = (uint32_t)v;
@@ -228,6 +237,21 @@ static bool die_read(struct dwarf *d, uint32_t at, struct die *out)
 }
 
 /* ---- types ---- */
+
+static const struct record *record_at(struct dwarf *d, uint32_t at, const struct die *e)
+{
+    struct known_record *r = d->records;
+    while (r && r->at != at)
+        r = r->next;
+    if (r || !e->bytes || !e->children)
+        return r ? &r->record : NULL;
+    r = arena_alloc(&d->arena, sizeof *r);
+    if (!r)
+        return NULL;
+    *r = (struct known_record){{e->name, e->bytes}, d->records, d, at};
+    d->records = r;
+    return &r->record;
+}
 
 static struct type type_at(struct dwarf *d, uint32_t at, unsigned depth)
 {
@@ -262,10 +286,42 @@ static struct type type_at(struct dwarf *d, uint32_t at, unsigned depth)
     case TAG_STRUCT: case TAG_CLASS: case TAG_UNION:
         if (e.name && type_parse(e.name, &parsed) && type_bytes(&parsed) == e.bytes)
             return parsed;                     /* float4 .. */
-        return (struct type){.kind = TYPE_INT, .bytes = 1, .lanes = 1, .count = e.bytes};
+        t.record = record_at(d, at, &e);
+        return t.record ? (struct type){.kind = TYPE_RECORD, .lanes = 1, .record = t.record} : (struct type){.kind = TYPE_INT, .bytes = 1, .lanes = 1, .count = e.bytes};
     default:                                   /* typedef, const, volatile */
         return type_at(d, e.type, depth + 1);
     }
+}
+
+/* Behind a die and all that is below it. */
+static uint32_t behind(struct dwarf *d, const struct die *e)
+{
+    struct die child;
+    uint32_t at = e->next;
+    unsigned depth = e->children;
+    while (depth && die_read(d, at, &child)) {
+        depth = child.tag ? depth + child.children : depth - 1;
+        at = child.next;
+    }
+    return at;
+}
+
+bool record_member(const struct record *r, unsigned i, const char **name, uint32_t *offset, struct type *type)
+{
+    const struct known_record *k = (const struct known_record *)(const void *)r;       /* its first member */
+    struct die e;
+    if (!die_read(k->of, k->at, &e))
+        return false;
+    for (uint32_t at = e.next; die_read(k->of, at, &e) && e.tag; at = behind(k->of, &e)) {
+        if ((e.tag != TAG_MEMBER && e.tag != TAG_INHERITANCE) || i--)
+            continue;
+        bool base = e.tag == TAG_INHERITANCE || !e.name || strncmp(e.name, "__b_", 4) == 0;     /* so nvcc has it */
+        *name = base ? "" : e.name;
+        *offset = e.offset;
+        *type = type_at(k->of, e.type, 0);
+        return true;
+    }
+    return false;
 }
 
 /* ---- the tree ---- */

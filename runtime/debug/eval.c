@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emu/half.h"
+#include "runtime/debug/dwarf.h"
 #include "runtime/debug/parse.h"
 
 static struct value last_value = {.type = {.kind = TYPE_VOID, .lanes = 1}};
@@ -266,8 +267,26 @@ static enum status indexed(struct value *out, struct value *a, const struct valu
     return st ? st : dereference(out, &sum, f, err);
 }
 
+/* The member of a struct; one of a base class or of a struct without a name counts as its own. */
+static bool find_member(struct value *out, const struct value *a, const char *wanted, unsigned depth)
+{
+    enum { DEEPEST = 8 };
+    const char *name;
+    uint32_t offset;
+    struct value v = {.home = a->home};
+    for (unsigned i = 0; depth < DEEPEST && record_member(a->type.record, i, &name, &offset, &v.type); i++) {
+        v.at = a->at + offset;
+        *out = v;
+        if (strcmp(name, wanted) == 0 || (!*name && type_is_record(&v.type) && find_member(out, &v, wanted, depth + 1)))
+            return true;
+    }
+    return false;
+}
+
 static enum status member(struct value *out, const struct value *a, const char *name, const struct focus *f, struct error *err)
 {
+    if (type_is_record(&a->type))
+        return find_member(out, a, name, 0) ? value_load(out, f, err) : error_set(err, ST_INVALID_VALUE, "%s has no member %s", a->type.record->name ? a->type.record->name : "the struct", name);
     const char *which = name[0] && !name[1] ? strchr("xyzw", name[0]) : NULL;
     if (!which)
         which = name[0] && !name[1] ? strchr("rgba", name[0]) : NULL;
@@ -303,7 +322,7 @@ static enum status assign(struct value *out, const struct node *n, const struct 
         st = on_two(&from, n->compound, &before, &(struct value){.type = from.type, .home = from.home, .at = from.at, .bits = {from.bits[0], from.bits[1]}}, err);
     if (st)
         return st;
-    if (to.home == HOME_NONE || to.type.count)
+    if (to.home == HOME_NONE || to.type.count || type_is_record(&to.type))
         return wrong(err, "only registers and memory can be set");
     if (!convert(&from, &to.type))
         return wrong(err, "the value has another type");

@@ -3,15 +3,18 @@
 #define HEDDLE_DEBUG_EVAL_H
 #include "runtime/debug/state.h"
 
-enum type_kind { TYPE_VOID, TYPE_INT, TYPE_FLOAT, TYPE_BFLOAT, TYPE_BYTES /* no number: shown in hexadecimal */ };
+enum type_kind { TYPE_VOID, TYPE_INT, TYPE_FLOAT, TYPE_BFLOAT, TYPE_BYTES /* no number: shown in hexadecimal */, TYPE_RECORD /* a struct; never loaded: its members are */ };
+struct record { const char *name; uint32_t bytes; };   /* dwarf.h knows the members */
 struct type {
     uint8_t kind, bytes;                                /* of the element: 1 2 4 8, 16 for BYTES */
     bool sign, character;
     uint8_t lanes;                                      /* of a vector type such as float4; else 1 */
     uint8_t pointers;                                   /* levels */
     uint32_t count;                                     /* elements of an array; 0: none */
+    const struct record *record;                        /* of RECORD; lives as long as the module */
 };
 uint64_t type_bytes(const struct type *t);
+bool type_is_record(const struct type *t);              /* neither a pointer to one nor an array */
 struct type type_element(const struct type *t);         /* of an array, behind a pointer, of a vector */
 void type_text(const struct type *t, char *buf, size_t n);      /* "float *" */
 /* "float const*", "unsigned int", "float4", "u32", ".b64" .. False: no such type. */

@@ -40,7 +40,7 @@ enum status value_load(struct value *v, const struct focus *f, struct error *err
     struct emu_frame frame;
     const char *p = NULL;
     memset(v->bits, 0, sizeof v->bits);
-    if (v->type.count || v->home == HOME_NONE)
+    if (v->type.count || type_is_record(&v->type) || v->home == HOME_NONE)
         return ST_OK;
     if (n > sizeof v->bits)
         return error_set(err, ST_INVALID_VALUE, "a value of %" PRIu64 " bytes: look at its elements", n);

@@ -162,7 +162,7 @@ bool serve_eval(const struct request *q, struct out *o, struct error *err)
     out_str(o, "type", type);
     if (v.home == HOME_MEMORY)
         out_hex(o, "address", v.at);
-    if (!v.type.count && type_bytes(&v.type) <= sizeof v.bits) {
+    if (!v.type.count && !type_is_record(&v.type) && type_bytes(&v.type) <= sizeof v.bits) {
         for (size_t i = 0; i < type_bytes(&v.type); i++)
             snprintf(hex + 2 * i, 3, "%02x", ((const unsigned char *)v.bits)[i]);
         out_str(o, "hex", hex);

@@ -182,7 +182,13 @@ static struct node *postfix(struct parser *p)
             if (!take(p, "]"))
                 return fail(p, "a ']' is missing");
             n = node(p, NODE_INDEX, n, i);
-        } else if (take(p, ".")) {
+        } else if (strncmp((blanks(p), p->at), "->", 2) == 0 || *p->at == '.') {
+            bool arrow = *p->at == '-';
+            p->at += arrow ? 2 : 1;
+            n = arrow ? node(p, NODE_DEREF, n, NULL) : n;
+            if (!n)
+                return NULL;
+            blanks(p);
             const char *start = p->at;
             while (isalnum((unsigned char)*p->at) || *p->at == '_')
                 p->at++;

@@ -6,15 +6,17 @@
 #include <string.h>
 
 #include "emu/half.h"
-#include "runtime/debug/eval.h"
+#include "runtime/debug/dwarf.h"
 
 static struct type scalar(enum type_kind kind, uint8_t bytes, bool sign) { return (struct type){.kind = (uint8_t)kind, .bytes = bytes, .sign = sign, .lanes = 1}; }
 
 uint64_t type_bytes(const struct type *t)
 {
-    uint64_t one = t->pointers ? 8 : (uint64_t)t->bytes * t->lanes;
+    uint64_t one = t->pointers ? 8 : t->kind == TYPE_RECORD ? t->record->bytes : (uint64_t)t->bytes * t->lanes;
     return t->count ? one * t->count : one;
 }
+
+bool type_is_record(const struct type *t) { return t->kind == TYPE_RECORD && !t->pointers && !t->count; }
 
 struct type type_element(const struct type *t)
 {
@@ -138,6 +140,8 @@ void type_text(const struct type *t, char *buf, size_t n)
         base = "bf16";
     if (t->kind == TYPE_BYTES)
         base = "b128";
+    if (t->kind == TYPE_RECORD)
+        base = t->record->name ? t->record->name : "struct";
     if (t->kind == TYPE_INT)
         base = t->character ? "char" : t->lanes > 1 ? vectors[t->sign][log] : ints[t->sign][log];
     char lanes[4] = "", stars[8] = "", array[16] = "";
@@ -266,6 +270,8 @@ static void print_string(struct textbuf *out, const char *p, uint64_t n)
 
 enum { MOST_ELEMENTS = 200 };
 
+static void print_record(struct textbuf *out, const struct value *v, char format, const struct focus *f, unsigned depth);
+
 static void print_array(struct textbuf *out, const struct value *v, char format, const struct focus *f)
 {
     struct type e = type_element(&v->type);
@@ -288,7 +294,9 @@ static void print_array(struct textbuf *out, const struct value *v, char format,
     for (uint32_t i = 0; i < n; i++) {
         first.at = v->at + i * one;
         textbuf_add(out, "%s", i ? ", " : "");
-        if (value_load(&first, f, &err) == ST_OK)
+        if (type_is_record(&e))
+            print_record(out, &first, format, f, 0);
+        else if (value_load(&first, f, &err) == ST_OK)
             print_lanes(out, &e, (const char *)first.bits, format);
         else
             textbuf_add(out, "?");
@@ -296,11 +304,36 @@ static void print_array(struct textbuf *out, const struct value *v, char format,
     textbuf_add(out, "%s}", n < v->type.count ? ", .." : "");
 }
 
+static void print_record(struct textbuf *out, const struct value *v, char format, const struct focus *f, unsigned depth)
+{
+    enum { DEEPEST = 8 };
+    const char *name;
+    struct value member = {.home = v->home};
+    struct error err;
+    uint32_t offset;
+    textbuf_add(out, "{");
+    for (unsigned i = 0; depth < DEEPEST && record_member(v->type.record, i, &name, &offset, &member.type); i++) {
+        member.at = v->at + offset;
+        textbuf_add(out, *name ? "%s%s = " : "%s", i ? ", " : "", name);
+        if (type_is_record(&member.type))
+            print_record(out, &member, format, f, depth + 1);
+        else if (value_load(&member, f, &err) == ST_OK)
+            value_print(out, &member, format, f);
+        else
+            textbuf_add(out, "?");
+    }
+    textbuf_add(out, "}");
+}
+
 void value_print(struct textbuf *out, const struct value *v, char format, const struct focus *f)
 {
     struct error err;
     if (v->type.count) {
         print_array(out, v, format, f);
+        return;
+    }
+    if (type_is_record(&v->type)) {
+        print_record(out, v, format, f, 0);
         return;
     }
     if (v->type.kind == TYPE_VOID && !v->type.pointers) {

@@ -69,17 +69,17 @@ static char *shown(const struct watch *w, const char *bytes)
     struct focus none = {0};
     uint64_t n = type_bytes(&v.type);
     v.home = HOME_NONE;
-    if (!v.type.count && n <= sizeof v.bits && n <= w->bytes) {
+    if (!v.type.count && !type_is_record(&v.type) && n <= sizeof v.bits && n <= w->bytes) {
         memcpy(v.bits, bytes, n);
         value_print(&t, &v, 0, &none);
     } else {
         struct type e = type_element(&v.type);
-        uint64_t one = v.type.count ? type_bytes(&e) : 1, most = 16;
+        uint64_t one = v.type.count && e.kind != TYPE_RECORD ? type_bytes(&e) : 1, most = 16;
         struct type byte = {.kind = TYPE_INT, .bytes = 1, .lanes = 1};
         textbuf_add(&t, "{");
         for (uint64_t i = 0; i < most && (i + 1) * one <= w->bytes; i++) {
             textbuf_add(&t, "%s", i ? ", " : "");
-            scalar_print(&t, v.type.count && e.lanes == 1 ? &e : &byte, bytes + i * one, 0);
+            scalar_print(&t, v.type.count && e.lanes == 1 && e.kind != TYPE_RECORD ? &e : &byte, bytes + i * one, 0);
         }
         textbuf_add(&t, most * one < w->bytes ? ", ..}" : "}");
     }
