@@ -137,6 +137,8 @@ enum status rt_event_query(struct rt_event *e)
     if (st != ST_OK)
         return st;
     pthread_mutex_lock(&the.lock);
+    if (!done(e))
+        queue_ask();
     bool is = done(e), now = is;
     if (host_watched())
         host_answer(&is, sizeof is);

@@ -287,6 +287,7 @@ void streams_resume(void);
 void queue_each(void (*fn)(void *user, struct op *op), void *user);     /* all operations in queues */
 bool queue_quiet(void);                                 /* no kernel has begun and nobody executes operations */
 void queue_wake(void);                                  /* what may run has changed */
+void queue_ask(void);                                   /* under the.lock: the host asks how far the device is, for which simulated time goes on a little */
 void queue_settle(void);                                /* until nothing is left that may run; without the.lock, by a thread that nothing waits for */
 bool queue_callbacks_idle(void);                        /* no host function is at work; without the.lock */
 void streams_stop(void);                                /* process exit: the simulation thread ends; what it had is abandoned */

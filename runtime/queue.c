@@ -8,6 +8,9 @@
  * A thread that waits for the device does the simulation thread's work itself as long as that one has not begun: a short kernel followed
  * by a synchronisation then costs no change of threads. `driven` says that somebody is at it.
  *
+ * On the simulated GPU time stands still while the host is busy: cycles pass only while a thread waits for the device, asks how far it is, or has done nothing
+ * with CUDA for PATIENCE_NS, so that what is enqueued together starts together, and cycles do not depend on how fast the host is.
+ *
  * An operation of the legacy stream waits for everything enqueued earlier in blocking streams of its context, and they for it: both
  * are comparisons of `seq`, since the head of a FIFO is its oldest unfinished operation. */
 #include <fenv.h>
@@ -45,6 +48,10 @@ static VEC(struct op *) running;               /* launches that have begun */
 static size_t turn;
 static size_t abandoned;
 static size_t callbacks;                       /* host functions handed over and not finished */
+static unsigned drivers;                       /* threads that wait, and drive meanwhile */
+static bool asked;                             /* somebody asks how far the device is: one turn */
+static uint64_t last_call_ns;                  /* when the host last enqueued, asked, or ended a wait */
+enum { PATIENCE_NS = 200000000 };
 static _Thread_local bool in_simulation;
 
 bool streams_in_simulation(void) { return in_simulation; }
@@ -165,6 +172,35 @@ static bool satisfied(const struct waiter *w)
 
 static bool drive(void);
 
+/* Whether simulated time may go on. */
+static bool time_goes(void)
+{
+    if (!sim_on() || quitting || asked || pending >= MAX_PENDING || atomic_load(&the.leaving))
+        return true;
+    bool wanted = drivers != 0;
+    for (const struct waiter *w = waiters; w && !wanted; w = w->next)
+        wanted = !satisfied(w);
+    return (wanted && !callbacks) || now_ns() - last_call_ns > PATIENCE_NS;
+}
+
+/* Kernels or copies are there, and simulated time stands still. */
+static bool frozen(void) { return (running.n || transfers_any()) && !time_goes(); }
+
+void queue_ask(void)
+{
+    if (!sim_on() || driven || in_simulation || !thread_runs)
+        return;
+    fenv_t own;
+    fegetenv(&own);
+    fesetenv(FE_DFL_ENV);
+    last_call_ns = now_ns();
+    asked = true;
+    while (asked && !driven && !quitting && drive())
+        ;
+    asked = false;
+    fesetenv(&own);
+}
+
 /* The wait of a thread that has nothing else to do. The program's floating-point environment is not the device's. */
 static void drive_until(const struct waiter *w)
 {
@@ -203,6 +239,7 @@ static void wait_for(struct waiter *w)
         drive_until(w);
     if (!satisfied(w))
         sleep_until(w);
+    last_call_ns = sim_on() ? now_ns() : 0;
     if (host_watched()) {
         pthread_mutex_unlock(&the.lock);
         host_goes_on();
@@ -328,6 +365,7 @@ static void run(struct op *op)
     if (op->kind == OP_CALLBACK || (op->kind == OP_HOST && !dropped)) {
         op->started = true;
         callbacks++;
+        last_call_ns = sim_on() ? now_ns() : 0;
         if (!call_hand_over(op)) {
             callbacks--;
             fail(c, &(struct error){.status = ST_OUT_OF_MEMORY, .text = "no host memory for a host function"});
@@ -405,8 +443,9 @@ static bool value_awaited(void)
 static void sleep_for_work(void)
 {
     thread_sleeps = true;
-    if (value_awaited()) {
-        uint64_t until = now_ns() + POLL_NS;
+    bool stands = frozen();
+    if (value_awaited() || stands) {
+        uint64_t until = value_awaited() ? now_ns() + POLL_NS : last_call_ns + PATIENCE_NS + POLL_NS;
         struct timespec t = {.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
         pthread_cond_timedwait(&work, &the.lock, &t);
     } else {
@@ -419,8 +458,9 @@ static void sleep_for_work(void)
 static bool drive(void)
 {
     struct op *op = pauses ? NULL : pick();
-    if (!op && (pauses || !(running.n || transfers_any())))
+    if (!op && (pauses || !(running.n || transfers_any()) || !time_goes()))
         return false;
+    asked &= op != NULL;
     driven = true;
     driver = pthread_self();
     struct op *ended = op ? NULL : transfer_ended(!running.n);
@@ -478,6 +518,7 @@ void op_push(struct op *op)
     if ((pending >= MAX_PENDING || (host_replayed() && host_waited_for_room())) && !in_simulation)
         wait_for_room();
     op->seq = ++last_seq;
+    last_call_ns = sim_on() ? now_ns() : 0;
     if (host_watched())
         host_pushed(op);
     pending++;

@@ -176,6 +176,8 @@ enum status rt_stream_query(struct rt_stream *s)
     if (st != ST_OK)
         return st;
     pthread_mutex_lock(&the.lock);
+    if (!stream_idle(s))
+        queue_ask();
     bool idle = stream_idle(s), now = idle;
     if (host_watched())
         host_answer(&idle, sizeof idle);
