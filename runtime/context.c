@@ -391,7 +391,7 @@ enum status rt_context_delete(struct rt_context *c, void *key)
 void context_output(void *context, const char *text, size_t n)
 {
     struct rt_context *c = context;
-    if (debug_on() && debug_silent())
+    if (debug_on() && debug_printed())
         return;
     pthread_mutex_lock(&c->output_lock);
     if (n && vec_reserve(&c->output, c->output.n + n)) {

@@ -221,6 +221,7 @@ void debug_host_wrote(void)
 
 bool debug_restarting(void) { return past_restarts(); }
 bool debug_silent(void) { return past_replays(); }
+bool debug_printed(void) { return past_replays() || past_printed(); }
 
 uint64_t debug_cycle_wanted(void)
 {

@@ -31,7 +31,8 @@ void debug_host_wrote(void);                             /* a copy or a fill was
 void debug_cycle(struct op *op, uint64_t now);          /* the simulated GPU has come to a cycle */
 uint64_t debug_cycle_wanted(void);                      /* at which somebody wants to stop; UINT64_MAX: none */
 bool debug_restarting(void);                            /* what runs is given up, to begin anew */
-bool debug_silent(void);                                /* a kernel runs once more: what it prints was printed */
+bool debug_silent(void);                                /* a kernel runs once more */
+bool debug_printed(void);                               /* what it prints now was printed; once for each text */
 
 /* dispatch.c and sim.c: the blocks (or clusters) of a grid that have begun and not ended; how many, of which at most n are stored. */
 size_t grid_residents(const struct op *op, struct emu_cta **out, size_t n);

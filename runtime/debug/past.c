@@ -139,12 +139,25 @@ static const char *history_begin(struct debug_run *r)
     emu_worker_counters(r->worker, &n);
     h->base = n.warp_insns;
     h->at_launch = !again;
+    h->printed = 0;
     h->spacing = bytes / BYTES_AN_INSN > SPACING ? bytes / BYTES_AN_INSN : SPACING;
     h->due = h->spacing;
     r->op->u.launch.run->turn_from = n;
     h->first = moment_take(r, NULL, MOMENT_BYTES);
     past_look(r, true);
     return h->first ? NULL : "no host memory for its blocks";
+}
+
+bool past_printed(void)
+{
+    const struct debug_run *r = dbg.turn;
+    struct history *h = r ? r->history : NULL;
+    if (!h || !h->first)
+        return false;
+    uint64_t now = past_now(r);
+    bool before = now <= h->printed;
+    h->printed = before ? h->printed : now;
+    return before;
 }
 
 void past_begin(struct debug_run *r)
@@ -287,6 +300,7 @@ void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const v
     struct history *h = r->history;
     if (!logs(r))
         return;
+    h->printed = 0;                            /* from here on it may go another way */
     struct entry e = {.kind = bytes ? ENTRY_BYTES : ENTRY_REGISTER, .at = h->here, .block = emu_cta_index(f->cta), .warp = f->warp, .lane = f->lane, .frame = f->frame,
                       .n = at, .bytes = bytes ? bytes : 16};
     e.value = malloc(e.bytes);

@@ -159,6 +159,7 @@ void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp);  
 void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes);
 void past_started(struct debug_run *r);                 /* the debugger had blocks begun */
 bool past_replays(void);
+bool past_printed(void);                             /* what the kernel in its turn prints now was printed, before somebody went back; its thread, no lock */
 bool past_every(void);                               /* ..and is to be told of every instruction */
 void past_lost(void);                                /* a replay ends, wherever it is */
 uint64_t past_boundary(struct debug_run *r);         /* no block is in its turn. The worker's count of instructions from when on to ask again */
