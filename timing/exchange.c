@@ -3,22 +3,6 @@
 
 #include <string.h>
 
-static unsigned thread_of_sm(const struct timing_gpu *g, uint32_t sm) { return sm / g->group % g->n_threads; }
-
-static bool earlier_reply(const void *a, const void *b)
-{
-    const struct reply *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time;
-    return x->slice != y->slice ? x->slice < y->slice : x->serial < y->serial;
-}
-
-static bool earlier_arrival(const void *a, const void *b)
-{
-    const struct arrival *x = a, *y = b;       /* packets of one time come from different SMs: their order means nothing */
-    return x->time < y->time;
-}
-
 /* Drops what was read of a sorted vector. */
 #define vec_drop(v, first)                                                                                                                                                       \
     do {                                                                                                                                                                         \
@@ -36,7 +20,7 @@ void exchange_replies(struct timing_gpu *g, unsigned t)
     for (uint32_t i = 0; i < g->n_channels; i++)
         for (uint32_t k = 0; k < g->config.mem.slices; k++) {
             struct slice *l = &g->channels[i].slices[k];
-            e->no_memory |= !mail_add(m, l->out[t].at, l->out[t].n, sizeof *l->out[t].at);
+            e->no_memory |= !mail_add(m, l->out[t].at, l->out[t].n);
             l->out[t].n = 0;
         }
     mail_sort(m);
@@ -52,15 +36,14 @@ void exchange_replies(struct timing_gpu *g, unsigned t)
         }
     }
     for (size_t i = 0; i < m->n; i++) {
-        const struct reply *r = m->items[i].message;
-        struct reply *to = vec_add(&g->sms[r->sm].inbox);
+        struct message *to = vec_add(&g->sms[packet_sm(m->items[i].packet)].inbox);
         e->no_memory |= !to;
         if (to)
-            *to = *r;
+            *to = m->items[i];
     }
     for (uint32_t i = 0; i < g->n_sms; i++)
         if (thread_of_sm(g, i) == t)
-            e->no_memory |= !mail_merge(m, g->sms[i].inbox.at, g->sms[i].inbox_old, g->sms[i].inbox.n, sizeof *g->sms[i].inbox.at, earlier_reply);
+            e->no_memory |= !mail_merge(m, g->sms[i].inbox.at, g->sms[i].inbox_old, g->sms[i].inbox.n);
 }
 
 void exchange_requests(struct timing_gpu *g, unsigned t)
@@ -70,7 +53,7 @@ void exchange_requests(struct timing_gpu *g, unsigned t)
     uint32_t per = g->config.mem.slices;
     mail_begin(m);
     for (uint32_t i = 0; i < g->n_sms; i++) {
-        e->no_memory |= !mail_add(m, g->sms[i].out[t].at, g->sms[i].out[t].n, sizeof *g->sms[i].out[t].at);
+        e->no_memory |= !mail_add(m, g->sms[i].out[t].at, g->sms[i].out[t].n);
         g->sms[i].out[t].n = 0;
     }
     mail_sort(m);
@@ -81,12 +64,16 @@ void exchange_requests(struct timing_gpu *g, unsigned t)
             l->arrivals_old = l->arrivals.n;
         }
     for (size_t i = 0; i < m->n; i++) {
-        const struct request *r = m->items[i].message;
-        e->no_memory |= !channel_arrive(&g->channels[r->slice / per], r);
+        struct channel *c = &g->channels[m->items[i].slice / per];
+        struct message *to = vec_add(&c->slices[m->items[i].slice % per].arrivals);
+        e->no_memory |= !to;
+        if (to)
+            *to = m->items[i];
+        c->fresh = true;
     }
     for (uint32_t i = t; i < g->n_channels; i += g->n_threads)
         for (uint32_t k = 0; k < per; k++) {
             struct slice *l = &g->channels[i].slices[k];
-            e->no_memory |= !mail_merge(m, l->arrivals.at, l->arrivals_old, l->arrivals.n, sizeof *l->arrivals.at, earlier_arrival);
+            e->no_memory |= !mail_merge(m, l->arrivals.at, l->arrivals_old, l->arrivals.n);
         }
 }

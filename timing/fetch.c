@@ -155,10 +155,10 @@ static void arrived(void *user, uint32_t slot)
         deliver(f->s, slot);
 }
 
-void fetch_reply(struct sm *s, const struct reply *r)
+void fetch_reply(struct sm *s, uint64_t address)
 {
-    struct filled f = {s, side_atom(&s->fetch.l1i, r->address)};
-    side_fill(&s->fetch.l1i, r, arrived, &f);
+    struct filled f = {s, side_atom(&s->fetch.l1i, address)};
+    side_fill(&s->fetch.l1i, address, arrived, &f);
     uint64_t full = s->fetch.full & s->taken_slots;
     s->fetch.full = 0;
     for (; full; full &= full - 1)

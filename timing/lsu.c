@@ -25,6 +25,7 @@ enum status lsu_create(struct sm *s, struct error *err)
     for (uint32_t i = 0; i < MAX_PENDING; i++)
         s->free_pending[i] = i;
     s->n_pending = s->n_free_pending = MAX_PENDING;
+    s->pool_free = NO_PACKET;
     if (!c->present)
         return ST_OK;
     struct cache_spec spec = cache_spec_of(c);
@@ -42,6 +43,7 @@ void lsu_destroy(struct sm *s)
     free(s->loads);
     free(s->pending);
     free(s->free_pending);
+    free(s->pool);
 }
 
 bool lsu_room(const struct sm *s) { return s->queue_n < LSU_DEPTH; }
@@ -178,36 +180,56 @@ void lsu_access_done(struct sm *s, uint32_t id, uint64_t cycle)
 
 bool lsu_port_room(const struct sm *s) { return s->in_network < s->gpu->config.noc.input_queue; }
 
-static bool is_write(const struct request *r) { return r->kind == REQUEST_WRITE || r->kind == REQUEST_STRONG_WRITE || r->kind == REQUEST_ATOMIC; }
+static bool is_write(const struct packet *p) { return p->kind == REQUEST_WRITE || p->kind == REQUEST_STRONG_WRITE || p->kind == REQUEST_ATOMIC; }
 
-static void count_sent(struct sm *s, const struct request *r)
+static void count_sent(struct sm *s, const struct packet *p)
 {
     uint64_t *const sums[TIMING_ACCESS_TYPES] = {
         [TIMING_GLOBAL_ACC_R] = &s->stats.sent_read_global, [TIMING_GLOBAL_ACC_W] = &s->stats.sent_write_global, [TIMING_LOCAL_ACC_R] = &s->stats.sent_read_local,
         [TIMING_LOCAL_ACC_W] = &s->stats.sent_write_local, [TIMING_CONST_ACC_R] = &s->stats.sent_const, [TIMING_TEXTURE_ACC_R] = &s->stats.sent_texture};
-    if (sums[r->type])
-        ++*sums[r->type];
-    s->stats.sent[r->type][is_write(r) && r->sectors < TIMING_PACKET_SIZES ? r->sectors : 0]++;
+    if (sums[p->type])
+        ++*sums[p->type];
+    s->stats.sent[p->type][is_write(p) && p->sectors < TIMING_PACKET_SIZES ? p->sectors : 0]++;
+}
+
+static bool pool_grow(struct sm *s)
+{
+    uint32_t n = s->pool_size ? s->pool_size * 2 : 256;
+    struct packet *more = n >> PACKET_BITS ? NULL : aligned_alloc(64, n * sizeof *more);
+    if (!more)
+        return false;
+    if (s->pool_size)
+        memcpy(more, s->pool, s->pool_size * sizeof *more);
+    free(s->pool);
+    s->pool = more;
+    for (uint32_t i = s->pool_size; i < n; i++)
+        s->pool[i].next = i + 1 < n ? i + 1 : NO_PACKET;
+    s->pool_free = s->pool_size;
+    s->pool_size = n;
+    return true;
 }
 
 /* One packet a cycle of the interconnect. */
-bool lsu_send(struct sm *s, const struct request *r, uint64_t ready)
+bool lsu_send(struct sm *s, const struct packet *p, uint64_t ready)
 {
-    uint64_t slot = clock_convert(&s->gpu->clocks, CLOCK_CORE, CLOCK_ICNT, ready);
-    uint32_t slice = addrmap_slice(&s->gpu->map, r->address);
-    struct request *to = vec_add(&s->out[slice / s->gpu->config.mem.slices % s->gpu->n_threads]);
+    const struct timing_gpu *g = s->gpu;
+    uint64_t slot = clock_convert(&g->clocks, CLOCK_CORE, CLOCK_ICNT, ready);
+    uint32_t slice = addrmap_slice(&g->map, p->address), thread = g->n_threads == 1 ? 0 : slice / g->config.mem.slices % g->n_threads;
+    if (s->pool_free == NO_PACKET && !pool_grow(s))
+        return false;
+    struct message *to = vec_add(&s->out[thread]);
     if (!to)
         return false;
+    uint32_t at = s->pool_free;
     slot = slot > s->port_from ? slot : s->port_from;
     s->port_from = slot + 1;
-    *to = *r;
-    to->sm = s->number;
-    to->slice = slice;
+    s->pool_free = s->pool[at].next;
+    s->pool[at] = *p;
+    s->pool[at].sent = s->now;
+    *to = (struct message){.time = slot, .packet = s->number << PACKET_BITS | at, .slice = slice};
     s->in_network++;
     s->packets++;
-    to->time = slot;
-    to->sent = s->now;
-    count_sent(s, r);
+    count_sent(s, p);
     return true;
 }
 
@@ -239,9 +261,9 @@ static bool fails(struct sm *s, const struct mem_op *m, enum timing_fail why)
     return false;
 }
 
-static struct request request_of(const struct mem_op *m, const struct access *a, uint32_t tag)
+static struct packet packet_for(const struct mem_op *m, const struct access *a, uint32_t tag)
 {
-    return (struct request){.address = a->address, .tag = tag, .lanes = a->lanes, .pending = m->pending, .kind = m->kind, .source = SOURCE_DATA,
+    return (struct packet){.address = a->address, .tag = tag, .lanes = a->lanes, .pending = m->pending, .kind = m->kind, .source = SOURCE_DATA,
                             .sectors = (uint8_t)(a->bytes / SECTOR_BYTES), .type = (uint8_t)type_of(m), .bytes = a->touched};
 }
 
@@ -249,7 +271,7 @@ static bool send_access(struct sm *s, const struct mem_op *m, const struct acces
 {
     if (!lsu_port_room(s)) 
         return fails(s, m, TIMING_MISS_QUEUE_FULL);
-    struct request r = request_of(m, a, m->load);
+    struct packet r = packet_for(m, a, m->load);
     return lsu_send(s, &r, s->now + s->gpu->config.lsu.l1_latency);
 }
 
@@ -259,7 +281,7 @@ static void write_back(struct sm *s, const struct cache_victim *v, uint64_t read
     for (unsigned i = 0; v->dirty && i < LINE_SECTORS; i++) {
         if (!v->bytes.sector[i])
             continue;
-        struct request r = {.address = v->line_address + i * SECTOR_BYTES, .tag = 0, .pending = -1, .kind = REQUEST_WRITE, .type = TIMING_L1_WRBK_ACC, .source = SOURCE_DATA, .sectors = 1};
+        struct packet r = {.address = v->line_address + i * SECTOR_BYTES, .tag = 0, .pending = -1, .kind = REQUEST_WRITE, .type = TIMING_L1_WRBK_ACC, .source = SOURCE_DATA, .sectors = 1};
         r.bytes.sector[i] = v->bytes.sector[i];
         lsu_send(s, &r, ready);
     }
@@ -294,7 +316,7 @@ static bool load_access(struct sm *s, const struct mem_op *m, const struct acces
     count_access(s, m, outcome_of(r));
     write_back(s, &v, hit_at);
     mshr_add(&s->l1_mshr, atom, m->load);
-    struct request q = request_of(m, a, TAG_FILL);
+    struct packet q = packet_for(m, a, TAG_FILL);
     q.address = atom;
     q.sectors = (uint8_t)(s->l1.spec.sectored ? 1 : s->l1.spec.line_bytes / SECTOR_BYTES);
     return lsu_send(s, &q, hit_at);
@@ -328,7 +350,7 @@ static bool store_access(struct sm *s, const struct mem_op *m, const struct acce
         cache_evict(&s->l1, a->address);
     write_back(s, &v, s->now);
     count_access(s, m, r == CACHE_HIT ? TIMING_HIT : r == CACHE_HIT_RESERVED ? TIMING_HIT_RESERVED : TIMING_MISS);
-    struct request q = request_of(m, a, m->load);
+    struct packet q = packet_for(m, a, m->load);
     return lsu_send(s, &q, s->now + s->gpu->config.lsu.l1_latency);
 }
 
@@ -445,9 +467,9 @@ uint64_t lsu_next(const struct sm *s)
 
 static void wake_load(void *user, uint32_t load) { lsu_access_done(user, load, ((struct sm *)user)->now + 1); }
 
-static void count_reply(struct sm *s, const struct reply *r)
+static void count_reply(struct sm *s, const struct packet *p, uint64_t time)
 {
-    uint64_t trip = s->now - r->sent, back = clock_convert(&s->gpu->clocks, CLOCK_ICNT, CLOCK_CORE, r->time - r->left);
+    uint64_t trip = s->now - p->sent, back = clock_convert(&s->gpu->clocks, CLOCK_ICNT, CLOCK_CORE, time - p->ready);
     s->stats.fetches++;
     s->stats.fetch_latency += trip;
     s->stats.fetch_latency_max = trip > s->stats.fetch_latency_max ? trip : s->stats.fetch_latency_max;
@@ -455,45 +477,61 @@ static void count_reply(struct sm *s, const struct reply *r)
     s->stats.return_latency += back;
     s->stats.return_latency_max = back > s->stats.return_latency_max ? back : s->stats.return_latency_max;
     timing_histogram_count(s->stats.return_latencies, back);
-    s->stats.received[r->type][r->sectors < TIMING_PACKET_SIZES ? r->sectors : 0]++;
+    s->stats.received[p->type][p->data < TIMING_PACKET_SIZES ? p->data : 0]++;
 }
 
-static bool fills_l1(const struct reply *r) { return r->tag == TAG_FILL && r->source == SOURCE_DATA; }
+static bool fills_l1(const struct packet *p) { return p->tag == TAG_FILL && p->source == SOURCE_DATA; }
+
+static struct packet *packet_in(const struct sm *s, size_t i) { return &s->pool[packet_index(s->inbox.at[i].packet)]; }
 
 void lsu_expect(const struct sm *s)
 {
-    for (size_t i = s->inbox_at; i < s->inbox.n; i++) {
-        const struct reply *r = &s->inbox.at[i];
-        if (fills_l1(r)) {
-            cache_expect(&s->l1, r->address);
-            mshr_expect(&s->l1_mshr, atom_of(s, r->address));
-        } else if (r->tag != TAG_FILL)
-            __builtin_prefetch(&s->loads[r->tag]);
+    enum { AHEAD = 8 };
+    for (size_t i = s->inbox_at; i < s->inbox.n + AHEAD; i++) {
+        if (i < s->inbox.n)
+            __builtin_prefetch(packet_in(s, i), 1);
+        if (i < s->inbox_at + AHEAD)
+            continue;
+        const struct packet *p = packet_in(s, i - AHEAD);
+        if (fills_l1(p)) {
+            cache_expect(&s->l1, p->address);
+            mshr_expect(&s->l1_mshr, atom_of(s, p->address));
+        } else if (p->tag != TAG_FILL)
+            __builtin_prefetch(&s->loads[p->tag]);
     }
     for (size_t i = s->inbox_at; i < s->inbox.n; i++)
-        if (fills_l1(&s->inbox.at[i]))
-            cache_expect_line(&s->l1, s->inbox.at[i].address);
+        if (fills_l1(packet_in(s, i)))
+            cache_expect_line(&s->l1, packet_in(s, i)->address);
 }
 
-void lsu_reply(struct sm *s, const struct reply *r)
+static void take_reply(struct sm *s, const struct packet *p)
 {
-    count_reply(s, r);
-    s->lsu_retry |= s->lsu_stuck != 1 + TIMING_MISS_QUEUE_FULL;       /* the port has room again in the next window */
-    if (r->tag != TAG_FILL) {
-        if (r->tag != TAG_NOBODY)              /* as for the write-back of a victim */
-            lsu_access_done(s, r->tag, s->now + 1);
+    if (p->tag != TAG_FILL) {
+        if (p->tag != TAG_NOBODY)              /* as for the write-back of a victim */
+            lsu_access_done(s, p->tag, s->now + 1);
         return;
     }
-    if (r->source == SOURCE_INSTRUCTION) {
-        fetch_reply(s, r);
+    if (p->source == SOURCE_INSTRUCTION) {
+        fetch_reply(s, p->address);
         return;
     }
-    if (r->source != SOURCE_DATA) {
-        side_reply(s, r->source == SOURCE_CONSTANT ? &s->l1c : &s->l1t, r);
+    if (p->source != SOURCE_DATA) {
+        side_reply(s, p->source == SOURCE_CONSTANT ? &s->l1c : &s->l1t, p->address);
         return;
     }
     struct cache_victim v;
-    cache_fill(&s->l1, r->address, &v);
+    cache_fill(&s->l1, p->address, &v);
     write_back(s, &v, s->now);
-    mshr_fill(&s->l1_mshr, atom_of(s, r->address), wake_load, s);
+    mshr_fill(&s->l1_mshr, atom_of(s, p->address), wake_load, s);
+}
+
+void lsu_reply(struct sm *s, const struct message *m)
+{
+    uint32_t at = packet_index(m->packet);
+    struct packet p = s->pool[at];
+    s->pool[at].next = s->pool_free;
+    s->pool_free = at;
+    s->lsu_retry |= s->lsu_stuck != 1 + TIMING_MISS_QUEUE_FULL;       /* the port has room again in the next window */
+    count_reply(s, &p, m->time);
+    take_reply(s, &p);
 }

@@ -25,10 +25,10 @@ static bool grow(struct mail *m, size_t n)
     size_t room = m->room ? m->room : 256;
     while (room < n)
         room *= 2;
-    struct mail_item *items = realloc(m->items, room * sizeof *items);
+    struct message *items = realloc(m->items, room * sizeof *items);
     if (items)
         m->items = items;
-    struct mail_item *spare = realloc(m->spare, room * sizeof *spare);
+    struct message *spare = realloc(m->spare, room * sizeof *spare);
     if (spare)
         m->spare = spare;
     if (items && spare)
@@ -36,20 +36,16 @@ static bool grow(struct mail *m, size_t n)
     return items && spare;
 }
 
-static uint64_t time_of(const void *message) { return *(const uint64_t *)message; }
-
-bool mail_add(struct mail *m, const void *run, size_t n, size_t bytes)
+bool mail_add(struct mail *m, const struct message *run, size_t n)
 {
     if (!n)
         return true;
     if (m->n + n > m->room && !grow(m, m->n + n))
         return false;
-    const char *at = run;
-    for (size_t i = 0; i < n; i++, at += bytes)
-        m->items[m->n++] = (struct mail_item){time_of(at), at};
-    uint64_t first = time_of(run), last = time_of(at - bytes);
-    m->least = first < m->least ? first : m->least;
-    m->most = last > m->most ? last : m->most;
+    memcpy(m->items + m->n, run, n * sizeof *run);
+    m->n += n;
+    m->least = run[0].time < m->least ? run[0].time : m->least;
+    m->most = run[n - 1].time > m->most ? run[n - 1].time : m->most;
     return true;
 }
 
@@ -67,7 +63,7 @@ static void sort_digit(struct mail *m, unsigned shift, uint32_t digits)
     }
     for (size_t i = 0; i < m->n; i++)
         m->spare[count[(m->items[i].time - m->least) >> shift & (DIGITS - 1)]++] = m->items[i];
-    struct mail_item *sorted = m->spare;
+    struct message *sorted = m->spare;
     m->spare = m->items;
     m->items = sorted;
 }
@@ -81,25 +77,25 @@ void mail_sort(struct mail *m)
         sort_digit(m, shift, range >> shift < DIGITS - 1 ? (uint32_t)(range >> shift) + 1 : DIGITS);
 }
 
-bool mail_merge(struct mail *m, void *at, size_t old, size_t n, size_t bytes, bool (*before)(const void *a, const void *b))
+static bool earlier(const struct message *a, const struct message *b) { return a->time != b->time ? a->time < b->time : a->slice < b->slice; }
+
+bool mail_merge(struct mail *m, struct message *at, size_t old, size_t n)
 {
-    char *a = at;
-    if (!old || old == n || !before(a + old * bytes, a + (old - 1) * bytes))
+    if (!old || old == n || !earlier(&at[old], &at[old - 1]))
         return true;
     size_t fresh = n - old;
-    if (fresh * bytes > m->scratch_bytes) {
-        void *more = realloc(m->scratch, fresh * bytes * 2);
+    if (fresh > m->scratch_room) {
+        struct message *more = realloc(m->scratch, fresh * 2 * sizeof *more);
         if (!more)
             return false;
         m->scratch = more;
-        m->scratch_bytes = fresh * bytes * 2;
+        m->scratch_room = fresh * 2;
     }
-    const char *b = m->scratch;
-    memcpy(m->scratch, a + old * bytes, fresh * bytes);
-    while (fresh) {                            /* from the back: the greater of both last ones */
-        bool first_is_later = old && before(b + (fresh - 1) * bytes, a + (old - 1) * bytes);
-        const char *from = first_is_later ? a + --old * bytes : b + --fresh * bytes;
-        memcpy(a + (old + fresh) * bytes, from, bytes);
+    memcpy(m->scratch, at + old, fresh * sizeof *at);
+    while (fresh) {                            /* from the back: the later of both last ones */
+        bool old_is_later = old && earlier(&m->scratch[fresh - 1], &at[old - 1]);
+        size_t to = old + fresh - 1;
+        at[to] = old_is_later ? at[--old] : m->scratch[--fresh];
     }
     return true;
 }

@@ -1,8 +1,8 @@
 /* What the files of the model share and nobody else sees: messages, SMs, memory channels, the GPU.
  *
  *     gpu.c          windows, CTA dispatch, host threads            code.c        what the model needs to know of a PTX instruction
- *     sm.c           an SM's cycles: wake-ups, replies, CTAs        channel.c     L2 slices in front of a DRAM channel
- *     issue.c        schedulers, scoreboard, units                  dram.c        the channel
+ *     sm.c           an SM's cycles: wake-ups, replies, CTAs        slice.c       a slice of L2
+ *     issue.c        schedulers, scoreboard, units                  channel.c dram.c   slices in front of a DRAM channel; the channel
  *     fetch.c        instruction buffers and their cache            constant.c    loads from constant memory
  *     side.c         read-only caches of these                      texture.c     textures and surfaces
  *     lsu.c          loads, stores, shared memory, L1               cache.c mshr.c coalesce.c addrmap.c hash.c   parts
@@ -23,6 +23,7 @@
 #include "timing/dram.h"
 #include "timing/mail.h"
 #include "timing/mshr.h"
+#include "timing/ring.h"
 #include "timing/stats.h"
 #include "timing/team.h"
 #include "timing/timing.h"
@@ -46,29 +47,26 @@ enum timing_outcome outcome_of(enum cache_result r);    /* as statistics count i
 enum request_kind { REQUEST_READ, REQUEST_WRITE, REQUEST_ATOMIC, REQUEST_STRONG_READ, REQUEST_STRONG_WRITE };
 enum request_source { SOURCE_DATA, SOURCE_INSTRUCTION, SOURCE_CONSTANT, SOURCE_TEXTURE };
 
-struct request {
-    uint64_t time;                             /* interconnect cycle at which it is at the SM's port; then at the slice's */
-    uint64_t sent;                             /* core cycle at which it left the load/store unit */
+/* A request on its way to a slice and, answered, on the way back; the SM that sent it keeps it until then. One of the host's cache lines. */
+struct packet {
     uint64_t address;                          /* of a sector, or of the first of several */
-    uint32_t sm, tag;                          /* tag comes back with the reply: a load, a store's warp .. */
+    uint64_t sent;                             /* core cycle at which it left the load/store unit */
+    uint64_t ready;                            /* interconnect cycle at which the reply was ready to leave the slice */
+    uint32_t tag;                              /* whom the reply is for: a load, a store's warp .. */
     uint32_t lanes;                            /* atomic and strong ones: which lanes' accesses it stands for */
     int32_t pending;                           /* atomic and strong ones: index in the SM's table; -1: nothing is to be performed */
+    uint32_t next;                             /* in its list: the SM's free ones, or those that wait at the slice */
     uint8_t kind, source;
-    uint8_t sectors;                           /* how many 32-byte sectors from address on; one reply answers them all */
     uint8_t type;                              /* enum timing_access_type */
-    uint32_t slice;                            /* where it goes */
+    uint8_t sectors;                           /* how many 32-byte sectors from address on; one reply answers them all */
+    uint8_t left;                              /* of these, not done in the slice */
+    uint8_t data;                              /* sectors that the reply brings, 0 for an acknowledgement */
     struct line_mask bytes;                    /* written bytes, relative to the 128-byte line */
 };
-
-struct reply {
-    uint64_t time;                             /* interconnect cycle at which it reaches the SM */
-    uint64_t sent;                             /* of its request */
-    uint64_t left;                             /* interconnect cycle at which it was ready to leave the slice */
-    uint64_t address;                          /* of the sector */
-    uint32_t sm, tag;
-    uint8_t kind, source, type, sectors;       /* sectors: of data, 0 for an acknowledgement */
-    uint32_t slice, serial;                    /* order of replies of one time */
-};
+/* A packet's handle: whose it is, and where there. */
+enum { PACKET_BITS = 20, NO_PACKET = UINT32_MAX };
+static inline uint32_t packet_sm(uint32_t handle) { return handle >> PACKET_BITS; }
+static inline uint32_t packet_index(uint32_t handle) { return handle & ((1u << PACKET_BITS) - 1); }
 
 /* ---- an SM ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -205,9 +203,10 @@ struct sm {
     struct side_cache l1c, l1t; struct fetch fetch;      /* not on: perfect; textures through L1 */
     uint64_t port_from;                        /* interconnect cycle at which the port is free */
     uint32_t in_network;                       /* packets not taken by their slice yet, as far as known at the last window's end */
-    VEC(struct request) out[MAX_THREADS];      /* of this window, by the host thread of the channel; ascending in time */
+    VEC(struct message) out[MAX_THREADS];      /* of this window, by the host thread of the channel; ascending in time */
     uint64_t packets;                          /* sent ever */
-    VEC(struct reply) inbox; size_t inbox_at, inbox_old;       /* sorted by time; old: there before this window's came */
+    struct packet *pool; uint32_t pool_size, pool_free;    /* its packets; the first free one */
+    VEC(struct message) inbox; size_t inbox_at, inbox_old;       /* sorted by time; old: there before this window's came */
 
     VEC(struct ended_cta) ended;               /* in this window */
     struct emu_fault fault; bool faulted;
@@ -260,10 +259,10 @@ void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pe
 void lsu_cycle(struct sm *s);
 void lsu_settle(struct sm *s);                 /* counts what a refused access would have tried before s->now */
 uint64_t lsu_next(const struct sm *s);         /* cycle at which it has something to do; NEVER: nothing */
-void lsu_reply(struct sm *s, const struct reply *r);
+void lsu_reply(struct sm *s, const struct message *m);
 void lsu_count(struct sm *s, const struct emu_event *e);       /* an instruction that accesses memory */
 bool lsu_port_room(const struct sm *s);
-bool lsu_send(struct sm *s, const struct request *r, uint64_t ready);       /* one packet; ready: core cycle */
+bool lsu_send(struct sm *s, const struct packet *p, uint64_t ready);        /* ready: core cycle */
 void lsu_expect(const struct sm *s);           /* hints to the host before a window */
 void lsu_access_done(struct sm *s, uint32_t load, uint64_t cycle);
 /* side.c */
@@ -273,10 +272,10 @@ void side_destroy(struct side_cache *c);
 uint64_t side_atom(const struct side_cache *c, uint64_t address);            /* the line or sector that it lies in */
 /* WAITS: id is told when it is there. FULL: try again. */
 enum side_result side_access(struct sm *s, struct side_cache *c, uint64_t address, uint32_t id);
-void side_fill(struct side_cache *c, const struct reply *r, void (*fn)(void *user, uint32_t id), void *user);
+void side_fill(struct side_cache *c, uint64_t address, void (*fn)(void *user, uint32_t id), void *user);
 bool side_serve(struct sm *s, struct mem_op *m);             /* the next access of m; false: it must try again, and s->lsu_stuck says why */
 void side_count_refused(const struct side_cache *c, enum timing_fail why, uint64_t times);
-void side_reply(struct sm *s, struct side_cache *c, const struct reply *r);            /* to such an access */
+void side_reply(struct sm *s, struct side_cache *c, uint64_t address);            /* to such an access */
 /* fetch.c */
 enum status fetch_create(struct sm *s, struct error *err) MUST_CHECK;
 void fetch_destroy(struct sm *s);
@@ -284,7 +283,7 @@ void fetch_destroy(struct sm *s);
 bool fetch_has(struct sm *s, uint32_t slot);
 void fetch_forget(struct sm *s, uint64_t slots);             /* their warps ended */
 void fetch_cycle(struct sm *s);                              /* when s->fetch.wanted is not empty */
-void fetch_reply(struct sm *s, const struct reply *r);
+void fetch_reply(struct sm *s, uint64_t address);
 /* constant.c */
 enum status constant_create(struct sm *s, struct error *err) MUST_CHECK;
 void constant_destroy(struct sm *s);
@@ -296,30 +295,37 @@ void texture_push(struct sm *s, struct mem_op *m, const struct emu_event *e);
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------- */
 
-struct packet { struct request r; uint32_t left /* sectors that are not done */, next; };
-struct arrival { uint64_t time, address; uint32_t packet; };
 struct waiting { uint64_t address, due; uint32_t packet; };    /* one sector of a packet; due: L2 cycle */
-struct ring { uint64_t *at; uint32_t room, first, n; };
 struct slice {
     uint32_t number;
-    struct cache l2; struct mshr mshr;
-    struct packet *packets; uint32_t n_packets, *free_packets, n_free_packets;
-    VEC(struct arrival) arrivals; size_t arrivals_at, arrivals_old;        /* sorted by time: not there yet */
-    struct packet_list { uint32_t first, last; } *by_sm;   /* there, waiting for a grant */
-    uint64_t *present;                         /* bit s: by_sm[s] is not empty */
-    uint32_t grant;                            /* iSLIP: the SM asked first */
-    uint32_t n_waiting;
-    struct waiting *rop; uint32_t rop_room, rop_at, rop_n;     /* ring: delay in front of the slice */
+    uint64_t next;                             /* L2 cycle at which it has something to do, if nobody does anything for it before */
+    uint64_t counted;                          /* L2 cycle up to which it has counted what holds it up */
+    uint8_t stuck;                             /* 1 + enum timing_fail that refuses the first of `rop` at every cycle; 0: it was not tried, or may go */
+    bool stalled;                              /* packets wait for a grant, and there is no room */
+    uint32_t n_waiting;                        /* packets that wait for a grant */
     uint32_t n_granted;                        /* packets that are in the slice */
-    uint64_t next;                             /* L2 cycle at which it has something to do, whatever others do */
+    uint32_t grant;                            /* iSLIP: the SM asked first */
+    uint32_t rop_room, rop_at, rop_n; struct waiting *rop;     /* ring: delay in front of the slice */
     uint64_t port_from;                        /* L2 cycle at which the data port is free */
+    uint64_t out_from;                         /* interconnect cycle at which its port to the SMs is free */
     struct ring to_dram;                       /* misses and write-backs: sector address | write */
     struct ring from_dram;                     /* sector addresses */
-    uint64_t out_from;                         /* interconnect cycle at which its port to the SMs is free */
-    uint32_t serial;
-    VEC(struct reply) out[MAX_THREADS];        /* of this half window, by the host thread of the SM; ascending in time */
+    VEC(struct message) arrivals; size_t arrivals_at, arrivals_old;        /* sorted by time: not there yet */
+    struct packet_list { uint32_t first, last; } *by_sm;   /* there, waiting for a grant */
+    uint64_t *present;                         /* bit s: by_sm[s] is not empty */
+    struct cache l2; struct mshr mshr;
+    VEC(struct message) out[MAX_THREADS];      /* replies of this half window, by the host thread of the SM; ascending in time */
     struct timing_slice_stats stats;
 };
+struct channel;
+/* slice.c */
+enum status slice_create(struct slice *l, const struct timing_gpu *g, uint32_t number, struct error *err) MUST_CHECK;
+void slice_destroy(struct slice *l);
+void slice_window(struct channel *c, struct slice *l);       /* a window begins: arrivals are there */
+void slice_run(struct channel *c, struct slice *l);          /* cycle c->now */
+void slice_count(struct channel *c, struct slice *l, uint64_t until);      /* what holds it up, in the cycles before `until` in which it did not run */
+void slice_sent(struct channel *c, struct slice *l);         /* the channel has taken one of to_dram */
+uint64_t slice_atom(const struct slice *l, uint64_t address);              /* the line or sector that it lies in */
 
 struct delayed { uint64_t due, address; uint32_t slice; bool write; };         /* due: L2 cycle */
 struct channel {
@@ -331,7 +337,8 @@ struct channel {
     uint64_t next;                             /* L2 cycle at which it has something to do, if nothing arrives */
     bool fresh;                                /* something arrived */
     uint64_t dram_from;                        /* before this cycle DRAM has nothing for the slices */
-    uint64_t dram_delay, front_delay;          /* L2 cycles: in front of DRAM, and of a slice */
+    uint64_t dram_delay, front_delay, atomic_delay, port_cycles;       /* L2 cycles: in front of DRAM, and of a slice; of an atomic; that a sector holds the data port */
+    uint64_t way_back;                         /* interconnect cycles of a reply */
     struct delayed *delay; uint32_t delay_room, delay_at, delay_n;     /* ring: dram.latency */
     uint32_t turn;                             /* slice asked first */
     uint32_t *granted;                         /* packets taken in this half window, by SM: of all channels of the host thread */
@@ -340,7 +347,6 @@ struct channel {
 };
 enum status channel_create(struct channel *c, struct timing_gpu *g, uint32_t number, struct error *err) MUST_CHECK;
 void channel_destroy(struct channel *c);
-bool channel_arrive(struct channel *c, const struct request *r);             /* before channel_run, ascending in time; false: no host memory */
 void channel_run(struct channel *c, uint64_t until_core_cycle);
 bool channel_idle(const struct channel *c);
 
@@ -378,6 +384,7 @@ struct timing_gpu {
     struct emu_fault fault; bool faulted;
     bool held;                                 /* nothing issues and no CTA starts: hold.c */
 };
+static inline unsigned thread_of_sm(const struct timing_gpu *g, uint32_t sm) { return g->n_threads == 1 ? 0 : sm / g->group % g->n_threads; }
 void gpu_window(struct timing_gpu *g, uint64_t until);         /* all of it, to a cycle not further than a window away */
 
 #endif

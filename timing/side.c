@@ -31,7 +31,7 @@ static void ask(struct sm *s, const struct side_cache *c, uint64_t address, uint
 {
     uint32_t atom = c->tags.spec.sectored ? SECTOR_BYTES : c->tags.spec.line_bytes, piece = atom < MEMORY_LINE ? atom : MEMORY_LINE;
     uint64_t first = side_atom(c, address), wanted = address & ~(uint64_t)(piece - 1);
-    struct request r = {.tag = TAG_FILL, .pending = -1, .kind = REQUEST_READ, .source = c->source, .type = c->type, .sectors = (uint8_t)(piece / SECTOR_BYTES),
+    struct packet r = {.tag = TAG_FILL, .pending = -1, .kind = REQUEST_READ, .source = c->source, .type = c->type, .sectors = (uint8_t)(piece / SECTOR_BYTES),
                         .bytes = {{UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}}};
     for (uint32_t k = 0; k < atom / piece; k++) {
         r.address = first + (wanted - first + k * piece) % atom;       /* the wanted one goes first */
@@ -82,11 +82,11 @@ enum side_result side_access(struct sm *s, struct side_cache *c, uint64_t addres
     return SIDE_WAITS;
 }
 
-void side_fill(struct side_cache *c, const struct reply *r, void (*fn)(void *user, uint32_t id), void *user)
+void side_fill(struct side_cache *c, uint64_t address, void (*fn)(void *user, uint32_t id), void *user)
 {
     struct cache_victim v;
-    cache_fill(&c->tags, r->address, &v);
-    mshr_fill(&c->mshr, side_atom(c, r->address), fn, user);
+    cache_fill(&c->tags, address, &v);
+    mshr_fill(&c->mshr, side_atom(c, address), fn, user);
 }
 
 /* ---- for the load/store unit ------------------------------------------------------------------------------------------------------------- */
@@ -109,4 +109,4 @@ bool side_serve(struct sm *s, struct mem_op *m)
 
 static void arrived(void *user, uint32_t load) { lsu_access_done(user, load, ((struct sm *)user)->now + 1); }
 
-void side_reply(struct sm *s, struct side_cache *c, const struct reply *r) { side_fill(c, r, arrived, s); }
+void side_reply(struct sm *s, struct side_cache *c, uint64_t address) { side_fill(c, address, arrived, s); }
