@@ -60,20 +60,17 @@ END_TEST
 
 /* ---- messages ---- */
 
-struct letter { uint64_t time; uint32_t run, serial; };
-
-static bool earlier(const void *a, const void *b)
+static bool in_order(const struct message *a, const struct message *b)
 {
-    const struct letter *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time;
-    return x->run != y->run ? x->run < y->run : x->serial < y->serial;
+    if (a->time != b->time)
+        return a->time < b->time;
+    return a->slice != b->slice ? a->slice < b->slice : a->packet < b->packet;
 }
 
 START_TEST(mail_is_sorted_and_runs_keep_their_order)
 {
     enum { RUNS = 20, MOST = 50 };
-    static struct letter letters[RUNS][MOST];
+    static struct message run[MOST];
     struct mail m = {.n = 0};
     for (int round = 0; round < 60; round++) {
         uint64_t step = round % 3 == 0 ? 3 : round % 3 == 1 ? 4000 : 1ull << 36, total = 0;
@@ -82,17 +79,14 @@ START_TEST(mail_is_sorted_and_runs_keep_their_order)
             uint32_t n = (uint32_t)(rnd() % (MOST + 1));
             uint64_t t = rnd() % (step * 8);
             for (uint32_t i = 0; i < n; i++, t += rnd() % step)
-                letters[r][i] = (struct letter){t, r, i};
-            ck_assert(mail_add(&m, letters[r], n, sizeof letters[r][0]));
+                run[i] = (struct message){t, i, r};
+            ck_assert(mail_add(&m, run, n));
             total += n;
         }
         mail_sort(&m);
         ck_assert_uint_eq(m.n, total);
-        for (size_t i = 0; i < m.n; i++) {
-            const struct letter *l = m.items[i].message;
-            ck_assert_uint_eq(l->time, m.items[i].time);
-            ck_assert(i == 0 || earlier(m.items[i - 1].message, l));
-        }
+        for (size_t i = 1; i < m.n; i++)
+            ck_assert(in_order(&m.items[i - 1], &m.items[i]));
     }
     mail_free(&m);
 }
@@ -102,18 +96,18 @@ START_TEST(two_sorted_parts_become_one)
 {
     struct mail m = {.n = 0};
     for (int round = 0; round < 200; round++) {
-        struct letter a[80];
+        struct message a[80];
         size_t old = rnd() % 40, n = old + rnd() % 40;
         uint64_t t = rnd() % 50;
         for (size_t i = 0; i < n; i++) {
             t = i == old ? rnd() % 50 : t + rnd() % 4;
-            a[i] = (struct letter){t, i >= old, (uint32_t)i};
+            a[i] = (struct message){t, (uint32_t)i, i >= old};
         }
-        ck_assert(mail_merge(&m, a, old, n, sizeof a[0], earlier));
+        ck_assert(mail_merge(&m, a, old, n));
         uint64_t seen[2] = {0};
         for (size_t i = 0; i < n; i++) {
-            ck_assert(i == 0 || earlier(&a[i - 1], &a[i]));
-            seen[a[i].serial / 40] |= 1ull << a[i].serial % 40;
+            ck_assert(i == 0 || in_order(&a[i - 1], &a[i]));
+            seen[a[i].packet / 40] |= 1ull << a[i].packet % 40;
         }
         ck_assert_int_eq(__builtin_popcountll(seen[0]) + __builtin_popcountll(seen[1]), (int)n);
     }
