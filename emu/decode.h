@@ -6,6 +6,7 @@
 /* Width of a row per lane in bytes: 2, 4, 8, 16; 0 stands for a predicate (a 32-bit mask). */
 unsigned decode_type_width(enum ptx_type t);                       /* F16X2 4, U8 2, F64 8, PRED 0 .. */
 bool decode_is_strong(const struct ptx_insn *in);                  /* volatile, relaxed, acquire, release or mmio */
+bool decode_is_late(const struct ptx_insn *in);                    /* an access to global memory that a timing model performs late */
 unsigned decode_reg_width(const struct decoder *d, int32_t reg);   /* of the register's declared type */
 
 /* Offset of a row that holds the operand's value with `width` bytes per lane. Registers give their own row (when the register is wider or narrower than

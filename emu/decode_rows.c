@@ -42,8 +42,7 @@ static void scan_registers(struct decoder *d)
     for (; s.at < f->n_insns; s.at++) ptx_insn_regs(f, &f->insns[s.at], scan_reg, &s);
 }
 
-/* Accesses that a timing model performs late. */
-static bool is_late(const struct ptx_insn *in)
+bool decode_is_late(const struct ptx_insn *in)
 {
     bool access = in->op == PTX_OP_LD || in->op == PTX_OP_ST;
     return in->op == PTX_OP_ATOM || in->op == PTX_OP_RED || (access && decode_is_strong(in));
@@ -58,7 +57,7 @@ static void pin(void *user, int32_t reg, bool write)
 static void pin_registers(struct decoder *d)
 {
     for (uint32_t i = 0; i < d->f->n_insns; i++)
-        if (is_late(&d->f->insns[i])) ptx_insn_regs(d->f, &d->f->insns[i], pin, d);
+        if (decode_is_late(&d->f->insns[i])) ptx_insn_regs(d->f, &d->f->insns[i], pin, d);
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */

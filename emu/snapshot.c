@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "emu/cluster.h"
+#include "emu/decode.h"
 #include "emu/flow.h"
 #include "emu/mbarrier.h"
 #include "runtime/base/map.h"
@@ -110,6 +111,13 @@ static void note(struct nodes *n, struct join *j)
         if (!map_put_int(&n->numbers, (uint64_t)(uintptr_t)n->at.at[i], (uintptr_t)i + 1)) n->failed = true;
 }
 
+static void note_all(struct nodes *n, const struct warp *w)
+{
+    const struct warp_flow *f = w->flow;
+    for (uint32_t i = 0; i < f->n; i++) note(n, f->waiting[i].join);
+    if (w->mask) note(n, f->join);
+}
+
 static void put_node(struct sink *to, const struct nodes *n, const struct join *j)
 {
     const struct activation *a = j->act;
@@ -143,8 +151,7 @@ static void put_warp(struct sink *to, const struct warp *w)
     put_u32(to, w->exited);
     put_u8(to, (uint8_t)w->state);
     if (w->state == WARP_DONE) return;
-    for (uint32_t i = 0; i < f->n; i++) note(&n, f->waiting[i].join);
-    if (w->mask) note(&n, f->join);
+    note_all(&n, w);
     put_u32(to, w->carry);
     put_lane_top(to, &f->base);
     put_frame(to, f->base.code, f->base.frame);
@@ -463,6 +470,66 @@ enum status emu_cta_restore(struct emu_cta **out, struct emu_grid *g, struct emu
     emu_cta_free(cta, w);
     *out = NULL;
     return error_set(err, ST_INVALID_IMAGE, nonsense);
+}
+
+/* ---- accesses under way ---- */
+
+/* The activation whose frame it is, and which of the nodes that is, 0: the kernel's own; NULL: none. A warp that is done has that alone. */
+static const struct activation *act_of_frame(const struct warp *w, const char *frame, uint32_t *number)
+{
+    const struct activation *found = w->flow->base.frame == frame ? &w->flow->base : NULL;
+    struct nodes n = { .failed = false };
+    *number = 0;
+    if (!found && w->state != WARP_DONE) note_all(&n, w);
+    for (size_t i = 0; i < n.at.n && !n.failed && !found; i++)
+        if (!n.at.at[i]->at && n.at.at[i]->act->frame == frame) {
+            found = n.at.at[i]->act;
+            *number = (uint32_t)i + 1;
+        }
+    vec_free(&n.at);
+    map_free(&n.numbers);
+    return found;
+}
+
+static const struct activation *act_of_number(const struct warp *w, uint32_t number)
+{
+    struct nodes n = { .failed = false };
+    if (number && w->state != WARP_DONE) note_all(&n, w);
+    const struct join *j = number && number <= n.at.n && !n.failed ? n.at.at[number - 1] : NULL;
+    vec_free(&n.at);
+    map_free(&n.numbers);
+    return !number ? &w->flow->base : j && !j->at ? j->act : NULL;
+}
+
+void emu_pending_save(const struct emu_pending *p, uint32_t lanes, struct sink *to)
+{
+    const struct warp *w = &p->cta->warps[p->warp];
+    uint32_t node;
+    const struct activation *a = act_of_frame(w, p->frame, &node);
+    const struct insn *in = p->record;
+    if (!a || in < a->code->insns || in >= a->code->insns + a->code->n_insns) {
+        to->failed = true;
+        return;
+    }
+    const uint32_t facts[] = { p->cta->cluster_rank, p->warp, p->mask & lanes, node, (uint32_t)(in - a->code->insns) };
+    put(to, facts, sizeof facts);
+    put_u8(to, w->state == WARP_DONE);         /* its registers are not with the block */
+    if (w->state == WARP_DONE) put_frame(to, a->code, a->frame);
+}
+
+bool emu_pending_restore(struct emu_pending *out, struct emu_cta *cta, struct source *from)
+{
+    uint32_t facts[5];
+    get(from, facts, sizeof facts);
+    bool done = get_u8(from);
+    struct emu_cta *own = cta->cluster && cta->cluster->n > 1 ? facts[0] < cta->cluster->n ? cta->cluster->cta[facts[0]] : NULL : cta;
+    if (from->failed || !own || facts[1] >= own->n_warps || (own->warps[facts[1]].state == WARP_DONE) != done) return refuse(from);
+    const struct warp *w = &own->warps[facts[1]];
+    const struct activation *a = act_of_number(w, facts[3]);
+    if (!a || facts[4] >= a->code->n_insns || !decode_is_late(&a->code->function->insns[a->code->insns[facts[4]].ptx])) return refuse(from);
+    if (done) get_frame(from, a->code, a->frame);
+    *out = (struct emu_pending){ own, &a->code->insns[facts[4]], a->frame, facts[1], facts[2] };
+    return !from->failed;
 }
 
 /* ---- the worker's clock, kernels ---- */

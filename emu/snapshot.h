@@ -10,13 +10,18 @@
 #include "emu/emu.h"
 #include "runtime/base/bytes.h"
 
-/* A block or cluster that is on w: between calls of emu_cta_run, or of emu_warp_step and emu_warp_issue when nothing is pending. Also a faulted one. On failure
- * (no memory, the sink's own) to->failed is set. The block itself goes on as before. */
+/* A block or cluster that is on w: between calls of emu_cta_run, emu_warp_step or emu_warp_issue; what is pending is saved apart, below. Also a faulted one. On
+ * failure (no memory, the sink's own) to->failed is set. The block itself goes on as before. */
 void emu_cta_save(const struct emu_cta *cta, const struct emu_worker *w, struct sink *to);
 /* As emu_cta_start, but the block is where the saved one was. smid: UINT32_MAX: of the saved one. */
 enum status emu_cta_restore(struct emu_cta **out, struct emu_grid *g, struct emu_worker *w, uint32_t smid, struct source *from, struct error *err) MUST_CHECK;
 /* Number of the block or cluster as emu_cta_start has it. */
 uint64_t emu_cta_number(const struct emu_cta *cta);
+
+/* Lanes of an access that emu_warp_issue left pending, after the block whose it is; restored into that block, or cluster, after it. A restored access may be performed
+ * once. Saving fails for an access of lanes that have exited inside a function, whose registers are gone. */
+void emu_pending_save(const struct emu_pending *p, uint32_t lanes, struct sink *to);
+bool emu_pending_restore(struct emu_pending *out, struct emu_cta *cta, struct source *from);       /* false: from failed, or its bytes make no sense */
 
 /* What %clock of the worker has besides its counts: saved when its blocks are, restored after emu_grid_set_clock. */
 void emu_worker_save(const struct emu_worker *w, struct sink *to);
