@@ -162,7 +162,7 @@ static struct timing timing_of(const struct timing_config *c, const struct ptx_i
 
 /* ---- a function --------------------------------------------------------------------------------------------------------------------- */
 
-struct registers { uint32_t src[24], dst[12]; unsigned n_src, n_dst; uint32_t base; };
+struct registers { uint32_t src[24], dst[12]; unsigned n_src, n_dst; };
 
 static void note(uint32_t *list, unsigned *n, unsigned most, uint32_t reg)
 {
@@ -176,7 +176,7 @@ static void note(uint32_t *list, unsigned *n, unsigned most, uint32_t reg)
 static void note_register(void *user, int32_t reg, bool write)
 {
     struct registers *r = user;
-    uint32_t number = r->base + (uint32_t)reg;
+    uint32_t number = (uint32_t)reg;
     if (write)
         note(r->dst, &r->n_dst, 12, number);
     else
@@ -299,10 +299,10 @@ static void describe_groups(struct op_info *op, const struct ptx_insn *in, const
         memory_first(op);
 }
 
-static bool describe(struct timing_code *c, uint32_t index, uint32_t base, const struct timing_config *config, const struct ptx_lowered *lowered, uint32_t *at, uint32_t *room)
+static bool describe(struct timing_code *c, uint32_t index, const struct timing_config *config, const struct ptx_lowered *lowered, uint32_t *at, uint32_t *room)
 {
     const struct ptx_insn *in = &c->function->insns[index];
-    struct registers r = {.base = base};
+    struct registers r = {.n_src = 0};
     ptx_insn_regs(c->function, in, note_register, &r);
     if (*at + r.n_src + r.n_dst > *room) {
         uint32_t *more = realloc(c->regs, (*room * 2 + 64) * sizeof *more);
@@ -334,11 +334,11 @@ static void code_free(struct timing_code *c)
     free(c);
 }
 
-static bool describe_all(struct timing_code *c, uint32_t base, const struct timing_config *config, const struct ptx_lowering *l)
+static bool describe_all(struct timing_code *c, const struct timing_config *config, const struct ptx_lowering *l)
 {
     uint32_t at = 0, room = 0;
     for (uint32_t i = 0; i < c->function->n_insns; i++)
-        if (!describe(c, i, base, config, l->insns ? &l->insns[i] : NULL, &at, &room))
+        if (!describe(c, i, config, l->insns ? &l->insns[i] : NULL, &at, &room))
             return false;
     return true;
 }
@@ -355,7 +355,7 @@ static struct timing_code *code_make(const struct code_table *t, const struct pt
     c->ops = calloc(f->n_insns ? f->n_insns : 1, sizeof *c->ops);
     if (t->lower && ptx_cfg_build(&cfg, f, &a, NULL) == ST_OK)
         t->lower(t->user, f, &cfg, &a, &l);
-    bool good = c->ops && describe_all(c, t->next_reg, t->config, &l);
+    bool good = c->ops && describe_all(c, t->config, &l);
     arena_free(&a);
     if (good) {
         fetch_place(c, t->config);
@@ -398,7 +398,6 @@ const struct timing_code *code_of(struct code_table *t, const struct ptx_functio
     while (c && c->function != f)
         c = c->next;
     if (!c && (c = code_make(t, f))) {
-        t->next_reg += f->n_regs;
         c->next = t->buckets[bucket];
         t->buckets[bucket] = c;
     }

@@ -30,7 +30,7 @@ struct op_info {
 struct timing_code {
     const struct ptx_function *function;
     struct op_info *ops;                       /* by instruction */
-    uint32_t *regs;                            /* numbers that are unique among functions */
+    uint32_t *regs;                            /* the function's own numbers: calls and returns wait until no register is on its way */
     uint64_t base; uint32_t bytes;             /* where its machine code is taken to lie */
     struct timing_code *next;
 };
@@ -47,7 +47,7 @@ static inline const struct op_group *op_group(const struct op_info *op, uint32_t
 static inline const uint32_t *op_sources(const struct timing_code *c, const struct op_info *op) { return c->regs + op->first; }
 static inline const uint32_t *op_results(const struct timing_code *c, const struct op_info *op) { return c->regs + op->first + op->n_src; }
 
-struct code_table { pthread_mutex_t lock; struct timing_code *buckets[256]; uint32_t next_reg; const struct timing_config *config; timing_lower_fn *lower; void *user; };
+struct code_table { pthread_mutex_t lock; struct timing_code *buckets[256]; const struct timing_config *config; timing_lower_fn *lower; void *user; };
 void code_table_init(struct code_table *t, const struct timing_config *config);
 void code_table_free(struct code_table *t);
 /* NULL: no host memory. Any thread. */
