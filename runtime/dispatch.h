@@ -66,10 +66,19 @@ enum status grid_begin_from(struct op *op, struct grid_state *from, struct error
 /* checkpoint/restore.c: sets the grid, just made, where r->from says that it stood; blocks that had started become residents, unless a simulated GPU will take them. */
 enum status grid_take_up(struct grid_run *r, struct error *err) MUST_CHECK;
 
-/* sim.c, for checkpoints. The simulated GPUs come to rest (ST_NOT_READY: not now), and go on. */
-enum status sim_hold(struct error *err) MUST_CHECK;
-void sim_go_on(void);
-void sim_let(const struct grid_run *r);        /* blocks from r->end on do not start */
+/* checkpoint/restore.c: the next block that was under way; on the simulated GPU, with `perform`, what it had issued and not performed is done now. out->cta NULL: it had
+ * not started. */
+enum status grid_next_resident(const struct grid_run *r, struct emu_worker *w, uint32_t smid, bool perform, struct resident *out, struct error *err) MUST_CHECK;
+
+/* grid.c: some grid of the device is where a checkpoint is to be taken. */
+bool sim_due(void *device);
+/* sim.c, for checkpoints. The whole state of a simulated GPU, taken up by grids that begin while one is awaited (checkpoint/timing.c). */
+struct timing_links; struct timing_kernel_spec; struct textbuf;
+void sim_await_state(bool on);
+enum status sim_save(struct device *d, const struct timing_links *links, struct sink *to, struct error *err) MUST_CHECK;
+enum status sim_load(struct device *d, const struct timing_links *links, struct source *from, struct error *err) MUST_CHECK;
+void sim_links(struct grid_run *r, struct timing_kernel_spec *spec);
+enum status sim_configuration(struct textbuf *out, struct error *err) MUST_CHECK;      /* as lines: what must be the same for a state to fit */
 uint64_t sim_cycle(const struct device *d);
 bool sim_state(const struct grid_run *r, struct grid_state *out);      /* next, done, instructions, n_residents; false: blocks of a checkpoint wait for their SM */
 struct emu_cta *sim_resident(const struct grid_run *r, uint64_t i);

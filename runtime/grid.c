@@ -10,6 +10,7 @@
 #include "timing/timing.h"
 
 static struct grid_run *free_runs;
+static VEC(struct grid_run *) on_gpus;         /* grids that run on simulated GPUs */
 static uint64_t next_grid_id, launches;
 static uint64_t device_clock;                  /* warp instructions of all grids that ended: where %clock goes on */
 
@@ -165,8 +166,10 @@ enum status grid_begin_from(struct op *op, struct grid_state *from, struct error
         l.claim_user = r;
     }
     enum status st = o->cooperative && !from ? workspace(r, &l, err) : ST_OK;
-    if (from && from->workspace_at)
+    if (from && from->workspace_at) {
+        r->workspace = allocation_at(from->workspace_at);
         workspace_tell(r, &l, from->workspace_at);
+    }
     if (st == ST_OK)
         st = emu_grid_create(&r->grid, f->kernel, &l, err);
     if (st == ST_OK && from && (st = grid_take_up(r, err)) != ST_OK) {
@@ -183,8 +186,8 @@ enum status grid_begin_from(struct op *op, struct grid_state *from, struct error
     if (debug_on())
         debug_launch(op, r->grid_id, sim_on() ? NULL : dispatch_worker());
     checkpoint_grid_begins(r);
-    if (sim_on())
-        sim_let(r);
+    if (sim_on() && !vec_push(&on_gpus, r))
+        log_warn("no host memory: no checkpoint is taken in %s", rt_function_name(f));
     return ST_OK;
 }
 
@@ -206,31 +209,60 @@ struct grid_progress grid_progress(const struct op *op)
     return (struct grid_progress){r->n_ctas * r->cluster_ctas, atomic_load(&r->done) * r->cluster_ctas, atomic_load(&r->next) * r->cluster_ctas};
 }
 
-/* On the simulated GPU grids halt within some hundred cycles of what was asked for. */
-static void sim_halt(struct grid_run *r)
+/* Where it stands, as far as can be told. */
+static void sim_look(struct grid_run *r)
 {
     struct grid_state now;
-    if (sim_state(r, &now)) {
-        atomic_store(&r->thread_insns, now.thread_insns);
-        atomic_store(&r->warp_insns, now.warp_insns);
-        atomic_store(&r->done, now.done);
-        atomic_store(&r->next, now.next);
-    }
-    bool held = r->end < r->n_ctas;
-    if (grid_halted(r) || now.warp_insns >= r->halt_insns || now.done >= r->halt_done || (held && now.done >= r->end) || sim_cycle(r->context->device) >= r->halt_cycle ||
-        checkpoint_wanted())
-        checkpoint_grid_halts(r);
-    if (held && r->end == r->n_ctas)
-        sim_let(r);
+    if (!sim_state(r, &now))
+        return;
+    atomic_store(&r->thread_insns, now.thread_insns);
+    atomic_store(&r->warp_insns, now.warp_insns);
+    atomic_store(&r->done, now.done);
+    atomic_store(&r->next, now.next);
+}
+
+/* On the simulated GPU a checkpoint is taken between two windows, which is within some hundred cycles of what was asked for, and nothing is held up for it. */
+static bool grid_due(struct grid_run *r)
+{
+    if (r->sim.done)
+        return false;
+    bool limits = (r->halt_insns & r->halt_done & r->halt_cycle) != UINT64_MAX || r->end < r->n_ctas;
+    if (limits)
+        sim_look(r);
+    return grid_halted(r) || checkpoint_wanted() ||
+           (limits && (atomic_load(&r->warp_insns) >= r->halt_insns || atomic_load(&r->done) >= r->halt_done || (r->end < r->n_ctas && atomic_load(&r->done) >= r->end) ||
+                       sim_cycle(r->context->device) >= r->halt_cycle));
+}
+
+static struct grid_run *first_due(const struct device *d)
+{
+    for (size_t i = 0; i < on_gpus.n; i++)
+        if (on_gpus.at[i]->context->device == d && grid_due(on_gpus.at[i]))
+            return on_gpus.at[i];
+    return NULL;
+}
+
+bool sim_due(void *device) { return first_due(device) != NULL; }
+
+static void sim_halt(struct device *d)
+{
+    struct grid_run *r = first_due(d);
+    if (!r)
+        return;
+    sim_look(r);
+    checkpoint_grid_halts(r);
 }
 
 /* A turn on the simulated GPU. */
 static enum slice sim_turn(struct grid_run *r, uint64_t from)
 {
-    bool watched = grid_halted(r) || checkpoint_wanted() || (r->halt_insns & r->halt_done & r->halt_cycle) != UINT64_MAX || r->end < r->n_ctas;
-    if (watched && !r->sim.done)
-        sim_halt(r);
-    enum slice end = sim_slice(r->context->device, &r->sim, watched);
+    struct device *d = r->context->device;
+    enum slice end;
+    do {
+        if (!r->sim.done)
+            sim_halt(d);
+        end = sim_slice(d, &r->sim);
+    } while (end == SLICE_HALTED);
     r->spent_ns += now_ns() - from;
     if (end == SLICE_AGAIN)
         sim_progress(r);
@@ -336,6 +368,9 @@ void grid_end(struct op *op)
     struct grid_run *r = op->u.launch.run;
     if (debug_on())
         debug_finished(op);
+    for (size_t i = 0; i < on_gpus.n; i++)
+        if (on_gpus.at[i] == r)
+            on_gpus.at[i--] = on_gpus.at[--on_gpus.n];
     residents_free(r);
     emu_grid_free(r->grid);
     device_clock += atomic_load(&r->warp_insns);

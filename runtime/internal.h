@@ -34,6 +34,7 @@ struct device {
     unsigned retained;
     struct timing_gpu *gpu;                             /* NULL: functional mode, or nothing was launched yet */
     _Atomic uint64_t sim_ns;                            /* simulated time */
+    uint64_t slice_end;                                 /* core cycle: of the slice that a checkpoint interrupts; 0: none is */
     uint64_t used_bytes, peak_bytes;                    /* under the.memory */
     struct rt_pool *default_pool, *current_pool;
 };
@@ -285,6 +286,11 @@ void streams_enter(void);                               /* the calling thread is
 void streams_pause(void);                               /* until streams_resume, with the.lock held, nothing of the device runs: no kernel, no copy, no fill */
 void streams_resume(void);
 void queue_each(void (*fn)(void *user, struct op *op), void *user);     /* all operations in queues */
+/* Whose turn is next, for checkpoints: ids of streams with work from the one served last on, launches that run, and the place of the one whose turn it is. */
+struct queue_turns { VEC(uint64_t) streams; VEC(struct op *) running; size_t turn; };
+bool queue_turns(struct queue_turns *out);              /* false: no memory. queue_turns_free */
+void queue_turns_free(struct queue_turns *t);
+void queue_turns_set(const struct queue_turns *t);      /* what is not in t comes last; that launch goes on before anything else begins */
 bool queue_quiet(void);                                 /* no kernel has begun and nobody executes operations */
 void queue_wake(void);                                  /* what may run has changed */
 void queue_ask(void);                                   /* under the.lock: the host asks how far the device is, for which simulated time goes on a little */
@@ -394,7 +400,7 @@ bool params_take(uint64_t address, uint32_t bytes);     /* a certain one, that n
 
 /* ---- running grids (dispatch.c): simulation thread only ---- */
 
-enum slice { SLICE_AGAIN, SLICE_DONE, SLICE_FAULT };
+enum slice { SLICE_AGAIN, SLICE_DONE, SLICE_FAULT, SLICE_HALTED /* by sim_due, in the middle: the turn goes on after the checkpoint */ };
 enum status grid_begin(struct op *op, struct error *err) MUST_CHECK;
 enum slice grid_slice(struct op *op);                   /* a turn: to the end, or until everything resident waits */
 void grid_end(struct op *op);
@@ -416,7 +422,7 @@ bool sim_on(void);
 struct grid_run;
 enum status sim_start(struct device *d, struct grid_run *r, const struct launch_op *o, const struct rt_stream *s, struct error *err) MUST_CHECK;
 enum emu_policy sim_policy(struct device *d);           /* of divergence, as the configuration has it */
-enum slice sim_slice(struct device *d, struct sim_launch *l, bool short_one);      /* some thousand cycles, some hundred, or to the end of a kernel */
+enum slice sim_slice(struct device *d, struct sim_launch *l);      /* some thousand cycles, or to the end of a kernel */
 uint64_t device_now_ns(const struct device *d);         /* simulated time, or the host's */
 bool sim_ready(struct device *d);                       /* there is a timing model now, or a log message says why not */
 void sim_pass(struct device *d, uint64_t cycle);        /* time goes on to this core cycle, unless kernels run: they make it go on */
@@ -424,6 +430,9 @@ void sim_pass(struct device *d, uint64_t cycle);        /* time goes on to this 
 bool transfer_begin(struct op *op);                     /* it was done; false: it takes no time, and has ended */
 bool transfers_any(void);
 uint64_t transfers_next(const struct device *d);        /* core cycle at which the first of the device's ends; UINT64_MAX: none */
+struct sink; struct source;
+void transfers_save(struct sink *to);                   /* for a checkpoint; begun again by their operations, they end when they would have ended */
+bool transfers_restore(struct source *from);
 struct op *transfer_ended(bool alone);                  /* one whose time is over, NULL: none. alone: no kernel runs, so that time goes on to the end of one */
 void sim_stop(void);
 /* For the debugger: see grid_residents; the state of an SM's pipeline as lines of text, to be freed, NULL: there is no such SM. */
@@ -435,6 +444,8 @@ void report_kernel(struct device *d, const struct sim_launch *l);
 uint64_t report_next_sample(const struct device *d);    /* cycle of the next sample; UINT64_MAX: none are wanted */
 void report_sample(struct device *d);                   /* when its cycle has come */
 void report_close(struct device *d);                    /* the end of the run */
+void report_save(const struct device *d, struct sink *to);     /* what it counts from, for a checkpoint */
+bool report_restore(struct device *d, struct source *from);
 
 /* ---- summary ---- */
 void summary_kernel(const struct emu_counters *c, uint64_t ns);     /* simulation thread */

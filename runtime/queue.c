@@ -20,6 +20,7 @@
 
 #include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
+#include "runtime/ring.h"
 
 enum { MAX_PENDING = 16384 };
 enum { POLL_NS = 100000 };                     /* cuStreamWaitValue: nobody tells when memory changes */
@@ -33,7 +34,6 @@ struct waiter {
     pthread_cond_t wake;
 };
 
-static struct rt_stream *ring;                 /* the stream served last; NULL: no work anywhere */
 static uint64_t last_seq;
 static size_t pending;                         /* operations in queues */
 static struct waiter *waiters;
@@ -46,6 +46,7 @@ static pthread_t driver;
 static pthread_cond_t work, room = PTHREAD_COND_INITIALIZER;
 static VEC(struct op *) running;               /* launches that have begun */
 static size_t turn;
+static bool turn_first;                        /* it goes on before anything begins: a checkpoint was in its middle */
 static size_t abandoned;
 static size_t callbacks;                       /* host functions handed over and not finished */
 static unsigned drivers;                       /* threads that wait, and drive meanwhile */
@@ -57,32 +58,6 @@ static _Thread_local bool in_simulation;
 bool streams_in_simulation(void) { return in_simulation; }
 size_t streams_left(void) { return abandoned; }
 uint64_t seq_next(void) { return ++last_seq; }
-
-/* ---- the ring ---- */
-
-static void ring_add(struct rt_stream *s)
-{
-    if (!ring) {
-        ring = s->next_active = s->prev_active = s;
-        return;
-    }
-    s->next_active = ring;                     /* last in the present round */
-    s->prev_active = ring->prev_active;
-    s->prev_active->next_active = s;
-    ring->prev_active = s;
-}
-
-static void ring_remove(struct rt_stream *s)
-{
-    if (s->next_active == s) {
-        ring = NULL;
-        return;
-    }
-    s->prev_active->next_active = s->next_active;
-    s->next_active->prev_active = s->prev_active;
-    if (ring == s)
-        ring = s->prev_active;
-}
 
 /* ---- order ---- */
 
@@ -393,7 +368,7 @@ static void run(struct op *op)
         pthread_mutex_unlock(&the.lock);
         op->kind == OP_FREE ? allocation_drop(op->u.allocation) : op_move(op);
         pthread_mutex_lock(&the.lock);
-        if (slow && sim_on() && !host_watched() && transfer_begin(op))
+        if (slow && sim_on() && !host_replayed() && transfer_begin(op))
             return;
     } else if (op->kind == OP_WRITE_VALUE && !dropped) {
         op_value_write(op);
@@ -405,6 +380,7 @@ static void run(struct op *op)
 static void run_turn(void)
 {
     turn = turn < running.n ? turn : 0;
+    turn_first = false;
     size_t at = turn;
     struct op *op = running.at[at];
     struct rt_context *c = op->stream->context;
@@ -431,12 +407,9 @@ static void run_turn(void)
 static bool value_awaited(void)
 {
     const struct rt_stream *t = ring;
-    if (t)
-        do {
-            if (t->head->kind == OP_WAIT_VALUE)
-                return true;
-            t = t->next_active;
-        } while (t != ring);
+    for (size_t n = ring_count(); n; n--, t = t->next_active)
+        if (t->head->kind == OP_WAIT_VALUE)
+            return true;
     return false;
 }
 
@@ -457,13 +430,13 @@ static void sleep_for_work(void)
 /* One operation, or one turn of a running grid. False: there was nothing to do. */
 static bool drive(void)
 {
-    struct op *op = pauses ? NULL : pick();
+    struct op *op = pauses || (turn_first && running.n) ? NULL : pick();
     if (!op && (pauses || !(running.n || transfers_any()) || !time_goes()))
         return false;
     asked &= op != NULL;
     driven = true;
     driver = pthread_self();
-    struct op *ended = op ? NULL : transfer_ended(!running.n);
+    struct op *ended = op || (turn_first && running.n) ? NULL : transfer_ended(!running.n);
     if (op)
         run(op);
     else if (ended)
@@ -561,12 +534,42 @@ void streams_resume(void)
 void queue_each(void (*fn)(void *user, struct op *op), void *user)
 {
     const struct rt_stream *t = ring;
-    if (t)
-        do {
-            for (struct op *op = t->head; op; op = op->next)
-                fn(user, op);
-            t = t->next_active;
-        } while (t != ring);
+    for (size_t n = ring_count(); n; n--, t = t->next_active)
+        for (struct op *op = t->head; op; op = op->next)
+            fn(user, op);
+}
+
+bool queue_turns(struct queue_turns *out)
+{
+    *out = (struct queue_turns){.turn = turn};
+    bool good = true;
+    const struct rt_stream *t = ring;
+    for (size_t n = ring_count(); n; n--, t = t->next_active)
+        good = vec_push(&out->streams, t->id) && good;
+    for (size_t i = 0; i < running.n; i++)
+        good = vec_push(&out->running, running.at[i]) && good;
+    return good;
+}
+
+void queue_turns_free(struct queue_turns *t)
+{
+    vec_free(&t->streams);
+    vec_free(&t->running);
+}
+
+void queue_turns_set(const struct queue_turns *in)
+{
+    ring_order(in->streams.at, in->streams.n);
+    size_t n = 0;
+    for (size_t i = 0; i < in->running.n; i++)
+        for (size_t k = n; k < running.n; k++)
+            if (running.at[k] == in->running.at[i]) {
+                memmove(running.at + n + 1, running.at + n, (k - n) * sizeof running.at[0]);
+                running.at[n++] = in->running.at[i];
+                break;
+            }
+    turn = in->turn;
+    turn_first = true;
 }
 
 bool queue_quiet(void) { return !running.n && !transfers_any() && !driven; }
@@ -630,10 +633,7 @@ void streams_stop(void)
         sim_stop();
     }
     const struct rt_stream *t = ring;
-    if (t)
-        do {
-            for (const struct op *op = t->head; op; op = op->next)
-                abandoned += op->kind == OP_LAUNCH;
-            t = t->next_active;
-        } while (t != ring);
+    for (size_t n = ring_count(); n; n--, t = t->next_active)
+        for (const struct op *op = t->head; op; op = op->next)
+            abandoned += op->kind == OP_LAUNCH;
 }

@@ -9,6 +9,8 @@
 
 enum { SLICE_CYCLES = 20000 };
 
+static bool awaits_state;                      /* kernels that begin are in the state that will be loaded */
+
 bool sim_on(void) { return rt_knobs()->mode == KNOB_MODE_SIM; }
 
 uint64_t device_now_ns(const struct device *d) { return sim_on() ? atomic_load(&d->sim_ns) : now_ns(); }
@@ -42,6 +44,8 @@ static enum status gpu_ready(struct device *d, struct error *err)
         timing_gpu_lowering(d->gpu, lowering_fn(), NULL);
     if (st == ST_OK && debug_on())
         timing_debug_hook(d->gpu, debug_hook(false));
+    if (st == ST_OK)
+        timing_gpu_halt(d->gpu, sim_due, d);
     return st == ST_OK ? report_open(d, err) : st;
 }
 
@@ -65,12 +69,16 @@ static enum status start_restored(void *user, struct emu_cta **out, struct emu_w
     const struct grid_run *r = user;
     struct grid_state *from = r->from;
     uint64_t index = from->next + (i - from->n_residents);
-    int64_t quantum;
-    bool started = false;
-    struct source *bytes = NULL;
-    if (i < from->n_residents && !(bytes = from->resident(from->user, &index, &quantum, &started)))
-        return error_set(err, ST_INVALID_IMAGE, "the blocks of %s in the checkpoint make no sense", rt_function_name(r->function));
-    return started ? emu_cta_restore(out, r->grid, w, smid, bytes, err) : emu_cta_start(out, r->grid, w, index, smid, err);
+    struct resident c = {0};
+    if (i < from->n_residents) {
+        enum status st = grid_next_resident(r, w, smid, true, &c, err);
+        index = c.index;
+        if (st != ST_OK || c.cta) {
+            *out = c.cta;
+            return st;
+        }
+    }
+    return emu_cta_start(out, r->grid, w, index, smid, err);
 }
 
 enum status sim_start(struct device *d, struct grid_run *r, const struct launch_op *o, const struct rt_stream *s, struct error *err)
@@ -95,7 +103,7 @@ enum status sim_start(struct device *d, struct grid_run *r, const struct launch_
         spec.start_user = r;
         spec.n_starts = r->from->n_residents + r->n_ctas - r->from->next;
     }
-    return timing_kernel_start(d->gpu, &spec, err);
+    return awaits_state ? ST_OK : timing_kernel_start(d->gpu, &spec, err);
 }
 
 static void take_ended(struct device *d)
@@ -137,15 +145,18 @@ static void stopped(const struct device *d, struct sim_launch *l)
     timing_stopped(d->gpu, l->fault.report, sizeof l->fault.report);
 }
 
-enum slice sim_slice(struct device *d, struct sim_launch *l, bool short_one)
+enum slice sim_slice(struct device *d, struct sim_launch *l)
 {
-    enum { SHORT_CYCLES = 200 };
     if (l->done)
         return SLICE_DONE;
-    uint64_t now = timing_gpu_cycle(d->gpu), until = now + (short_one ? SHORT_CYCLES : SLICE_CYCLES), sample = report_next_sample(d);
+    uint64_t now = timing_gpu_cycle(d->gpu), until = d->slice_end ? d->slice_end : now + SLICE_CYCLES, sample = report_next_sample(d);
     uint64_t wanted = debug_on() ? debug_cycle_wanted() : UINT64_MAX;
     until = wanted > now && wanted < until ? wanted : until;
-    enum timing_stop stop = timing_gpu_run(d->gpu, sample < until ? sample : until);
+    until = sample < until ? sample : until;
+    enum timing_stop stop = timing_gpu_run(d->gpu, until);
+    d->slice_end = stop == TIMING_HALTED ? until : 0;
+    if (stop == TIMING_HALTED)
+        return SLICE_HALTED;
     take_ended(d);
     report_sample(d);
     atomic_store(&d->sim_ns, ns_of(d));
@@ -185,22 +196,51 @@ void sim_progress(const struct grid_run *r)
 
 /* ---- for checkpoints ---- */
 
-enum status sim_hold(struct error *err)
+enum status sim_configuration(struct textbuf *out, struct error *err)
 {
-    for (int i = 0; i < the.n_devices; i++)
-        if (the.devices[i].gpu && !timing_hold(the.devices[i].gpu))
-            return error_set(err, ST_NOT_READY, "the simulated GPU does not come to rest for a checkpoint");
+    char value[TIMING_TEXT_BYTES + 64];
+    struct timing_settings *s = rt_timing_settings();
+    if (!s)
+        return error_set(err, ST_OUT_OF_MEMORY, "no host memory for the configuration of the simulated GPU");
+    for (size_t i = 0; i < timing_knob_count(); i++)
+        if (strncmp(timing_knob(i).name, "sample.", 7) != 0)       /* what is told, not what is so */
+            textbuf_add(out, "%s = %s\n", timing_knob(i).name, timing_knob_print(s, i, value, sizeof value));
+    timing_settings_free(s);
+    textbuf_add(out, "lowering = %d\n", (int)rt_knobs()->lowering);
     return ST_OK;
 }
 
-void sim_go_on(void)
+void sim_await_state(bool on) { awaits_state = on; }
+
+enum status sim_save(struct device *d, const struct timing_links *links, struct sink *to, struct error *err)
 {
-    for (int i = 0; i < the.n_devices; i++)
-        if (the.devices[i].gpu)
-            timing_go_on(the.devices[i].gpu);
+    put_u64(to, atomic_load(&d->sim_ns));
+    put_u64(to, d->slice_end);
+    report_save(d, to);
+    return timing_gpu_save(d->gpu, links, to, err);
 }
 
-void sim_let(const struct grid_run *r) { timing_kernel_let(r->context->device->gpu, &r->sim, r->end < r->n_ctas ? r->end : UINT64_MAX); }
+enum status sim_load(struct device *d, const struct timing_links *links, struct source *from, struct error *err)
+{
+    enum status st = gpu_ready(d, err);
+    if (st != ST_OK)
+        return st;
+    atomic_store(&d->sim_ns, get_u64(from));
+    d->slice_end = get_u64(from);
+    return report_restore(d, from) ? timing_gpu_load(d->gpu, links, from, err) : ST_INVALID_IMAGE;
+}
+
+void sim_links(struct grid_run *r, struct timing_kernel_spec *spec)
+{
+    spec->grid = r->grid;
+    spec->name = r->sim.name;
+    spec->user = &r->sim;
+    spec->start = start_restored;
+    spec->start_user = r;
+    for (size_t i = 0; i < RT_SM_WORDS; i++)
+        if (r->sim.sms.bits[i])
+            spec->sms = r->sim.sms.bits;
+}
 
 uint64_t sim_cycle(const struct device *d) { return d->gpu ? timing_gpu_cycle(d->gpu) : 0; }
 struct emu_cta *sim_resident(const struct grid_run *r, uint64_t i) { return timing_kernel_resident(r->context->device->gpu, &r->sim, i); }
@@ -213,14 +253,12 @@ bool sim_state(const struct grid_run *r, struct grid_state *out)
     if (timing_kernel_progress(r->context->device->gpu, &r->sim, &p)) {
         if (from && p.starts < from->n_residents)
             return false;
-        *out = (struct grid_state){.next = from ? from->next + p.starts - from->n_residents : p.starts, .done = (from ? from->done : 0) + p.ended / r->cluster_ctas,
+        *out = (struct grid_state){.next = from ? from->next + p.starts - from->n_residents : p.starts, .done = (from ? from->done : 0) + p.starts - p.residents, .n_residents = p.residents,
                                    .thread_insns = p.thread_insns, .warp_insns = p.warp_insns};
     }
     if (from) {
         out->thread_insns += from->thread_insns;
         out->warp_insns += from->warp_insns;
     }
-    while (sim_resident(r, out->n_residents))
-        out->n_residents++;
     return true;
 }

@@ -8,12 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/symbol.h"
 #include "runtime/internal.h"
 #include "timing/timing.h"
 
 struct report {                                /* of one device */
     struct timing_stats last, now, window;     /* at the end of the kernel before; now; the difference */
+    struct timing_stats sampled;               /* at the last sample */
     uint64_t launches, next_sample, started_ns;
 };
 static struct report *reports[MAX_DEVICES];
@@ -31,7 +33,7 @@ static int high_open(const char *path, struct error *err)
     return high;
 }
 
-static void put(int fd, const struct textbuf *t)
+static void write_all(int fd, const struct textbuf *t)
 {
     if (fd < 0)
         log_text(t->at ? t->at : "");
@@ -77,11 +79,11 @@ enum status report_open(struct device *d, struct error *err)
         timing_stats_gpgpusim_head(&t);
     if (k->stats == KNOB_STATS_CSV)
         timing_stats_csv_head(&t);
-    put(stats_fd, &t);
+    write_all(stats_fd, &t);
     textbuf_free(&t);
     if (samples_fd >= 0) {
         timing_stats_csv_head(&t);
-        put(samples_fd, &t);
+        write_all(samples_fd, &t);
         textbuf_free(&t);
     }
     return ST_OK;
@@ -142,11 +144,11 @@ void report_kernel(struct device *d, const struct sim_launch *l)
     if (how == KNOB_STATS_LINES && !the.quiet)
         line(&t, l, &r->window);
     write_report(&t, how, &report);
-    put(stats_fd, &t);
+    write_all(stats_fd, &t);
     textbuf_free(&t);
     if (jsonl_fd >= 0) {
         timing_stats_json(&t, &report);
-        put(jsonl_fd, &t);
+        write_all(jsonl_fd, &t);
         textbuf_free(&t);
     }
 }
@@ -158,14 +160,15 @@ void report_sample(struct device *d)
     struct report *r = reports[d->ordinal];
     if (timing_gpu_cycle(d->gpu) < r->next_sample)
         return;
-    static struct timing_stats last, now, window;
+    static struct timing_stats now, window;
     timing_gpu_stats(d->gpu, &now);
-    timing_stats_subtract(&window, &now, &last);
-    last = now;
+    timing_stats_subtract(&window, &now, &r->sampled);
+    r->sampled = now;
     struct timing_report report = {.kernel = "sample", .launch = r->launches + 1, .window = &window, .total = &now, .config = timing_gpu_config(d->gpu)};
     struct textbuf t = {0};
     timing_stats_csv(&t, &report);
-    put(samples_fd, &t);
+    if (samples_fd >= 0)                       /* else the run before the checkpoint had them */
+        write_all(samples_fd, &t);
     textbuf_free(&t);
     while (r->next_sample <= timing_gpu_cycle(d->gpu))
         r->next_sample += timing_gpu_config(d->gpu)->sample.every;
@@ -179,8 +182,27 @@ void report_close(struct device *d)
     struct textbuf t = {0};
     if (rt_knobs()->stats == KNOB_STATS_GPGPUSIM)
         timing_stats_gpgpusim_end(&t);
-    put(stats_fd, &t);
+    write_all(stats_fd, &t);
     textbuf_free(&t);
     free(r);
     reports[d->ordinal] = NULL;
+}
+
+void report_save(const struct device *d, struct sink *to)
+{
+    const struct report *r = reports[d->ordinal];
+    put(to, &r->last, sizeof r->last);
+    put(to, &r->sampled, sizeof r->sampled);
+    put_u64(to, r->launches);
+    put_u64(to, r->next_sample);
+}
+
+bool report_restore(struct device *d, struct source *from)
+{
+    struct report *r = reports[d->ordinal];
+    get(from, &r->last, sizeof r->last);
+    get(from, &r->sampled, sizeof r->sampled);
+    r->launches = get_u64(from);
+    r->next_sample = get_u64(from);            /* windows end there, told or not */
+    return !from->failed;
 }

@@ -4,6 +4,7 @@
  * All is under the.lock, and only the thread that drives the queues changes anything. */
 #include <math.h>
 
+#include "runtime/base/bytes.h"
 #include "runtime/internal.h"
 #include "timing/timing.h"
 
@@ -12,6 +13,8 @@ enum engine { TO_DEVICE, TO_HOST, INSIDE, ENGINES };
 struct transfer { struct op *op; struct device *device; uint64_t end; };     /* end: core cycle */
 static VEC(struct transfer) transfers;
 static uint64_t engine_from[MAX_DEVICES][ENGINES];         /* core cycle at which it is free */
+struct begun { uint64_t stream, end; };
+static VEC(struct begun) begun;        /* of a checkpoint: those of streams' first operations, which will be begun again; end 0: it was */
 
 static enum engine engine_of(const struct op *op)
 {
@@ -39,11 +42,26 @@ static void fill_l2(struct device *d, const struct rt_copy *c)
             timing_copy_to_device(d->gpu, c->dst + z * c->dst_slice + y * c->dst_pitch, c->width);
 }
 
+/* The end that was set before the checkpoint; 0: it begins now. */
+static uint64_t end_set(const struct rt_stream *s)
+{
+    for (size_t i = 0; i < begun.n; i++)
+        if (begun.at[i].stream == rt_stream_id(s)) {
+            uint64_t end = begun.at[i].end;
+            begun.at[i].end = 0;
+            return end;
+        }
+    return 0;
+}
+
 bool transfer_begin(struct op *op)
 {
     struct device *d = op->stream->context->device;
     if (!sim_ready(d))
         return false;
+    uint64_t set = end_set(op->stream);
+    if (set)
+        return vec_push(&transfers, ((struct transfer){op, d, set}));
     enum engine e = engine_of(op);
     if (e == TO_DEVICE)
         fill_l2(d, &op->u.copy);
@@ -82,4 +100,27 @@ struct op *transfer_ended(bool alone)
     sim_pass(t.device, t.end);
     transfers.at[first] = transfers.at[--transfers.n];
     return t.op;
+}
+
+void transfers_save(struct sink *to)
+{
+    put(to, engine_from, sizeof engine_from);
+    put_u32(to, (uint32_t)transfers.n);
+    for (size_t i = 0; i < transfers.n; i++) {
+        put_u64(to, rt_stream_id(transfers.at[i].op->stream));
+        put_u64(to, transfers.at[i].end);
+    }
+}
+
+bool transfers_restore(struct source *from)
+{
+    get(from, engine_from, sizeof engine_from);
+    begun.n = 0;
+    for (uint32_t n = get_u32(from); n && !from->failed; n--) {
+        if (!vec_reserve(&begun, begun.n + 1))
+            return false;
+        begun.at[begun.n].stream = get_u64(from);
+        begun.at[begun.n++].end = get_u64(from);
+    }
+    return !from->failed;
 }

@@ -51,6 +51,7 @@ enum status timing_gpu_create(struct timing_gpu **out, const struct timing_confi
     g->n_slices = config->derived.slices;
     code_table_init(&g->codes, &g->config);
     g->group = 1;
+    g->judged = true;
     enum status st = team_create(&g->team, threads, err);
     g->n_threads = st == ST_OK ? team_size(g->team) : 0;
     for (unsigned t = 0; t < g->n_threads && st == ST_OK; t++)
@@ -175,7 +176,6 @@ enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel
     k->n_ctas = (uint64_t)spec->grid_dim[0] * spec->grid_dim[1] * spec->grid_dim[2];
     if (spec->start)
         k->n_ctas = spec->n_starts * (spec->cluster > 1 ? spec->cluster : 1);
-    k->let = k->n_ctas;
     k->shared_limit = carve_out(c, spec->shared_bytes + c->smem.reserved, per_sm);
     if (k->n_ctas < (uint64_t)per_sm * g->n_sms)
         per_sm = (uint32_t)((k->n_ctas + g->n_sms - 1) / g->n_sms);
@@ -210,7 +210,7 @@ static bool ctas_left(const struct timing_gpu *g, uint64_t now)
 {
     uint32_t most = g->config.launch.kernels;
     for (const struct kernel *k = g->kernels; k && most; k = k->next, most--)
-        if (k->next_cta < k->let && k->visible <= now)
+        if (k->next_cta < k->n_ctas && k->visible <= now)
             return true;
     return false;
 }
@@ -221,8 +221,8 @@ static bool may_run(const struct kernel *k, const struct sm *s) { return !k->spe
 static bool give(struct timing_gpu *g, struct sm *s)
 {
     uint32_t most = g->config.launch.kernels;
-    for (struct kernel *k = g->kernels; k && most && !g->held; k = k->next, most--) {
-        if (k->next_cta >= k->let || k->visible > s->now || !may_run(k, s) || !sm_fits(s, k))
+    for (struct kernel *k = g->kernels; k && most; k = k->next, most--) {
+        if (k->next_cta >= k->n_ctas || k->visible > s->now || !may_run(k, s) || !sm_fits(s, k))
             continue;
         struct error err = {0};
         bool cluster = k->spec.cluster > 1, taken = true;
@@ -341,7 +341,7 @@ static void window(struct timing_gpu *g, uint64_t until)
     bool more = false, in_order = false;
     uint32_t group = 1;
     for (const struct kernel *k = g->kernels; k; k = k->next) {
-        more = more || k->next_cta < k->let;
+        more = more || k->next_cta < k->n_ctas;
         in_order = in_order || k->spec.calls_host;
         if (k->spec.cluster > 1)
             group = CLUSTER_GROUP;
@@ -423,7 +423,7 @@ static bool any_fault(struct timing_gpu *g)
 static bool stuck(struct timing_gpu *g)
 {
     for (const struct kernel *k = g->kernels; k; k = k->next)
-        if (k->visible >= g->now || k->let < k->n_ctas)
+        if (k->visible >= g->now)
             return false;
     for (uint32_t i = 0; i < g->n_sms; i++) {
         struct sm *s = &g->sms[i];
@@ -487,24 +487,39 @@ void timing_stopped(const struct timing_gpu *g, char *buf, size_t n)
     snprintf(buf, n, "the simulation ends here, as %s = %llu says: kernels that had not ended by now are given up", name ? name : "stop", (unsigned long long)limit);
 }
 
+/* What the last window has led to; LIMIT: nothing. */
+static enum timing_stop judge(struct timing_gpu *g)
+{
+    if (any_fault(g))
+        return TIMING_FAULT;
+    if (g->halt && g->halt(g->halt_user))
+        return TIMING_HALTED;
+    g->judged = true;
+    return move_ended(g) ? TIMING_KERNEL_ENDED : stuck(g) ? TIMING_DEADLOCK : TIMING_LIMIT;
+}
+
 enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until)
 {
     for (;;) {
         if (!g->kernels)
             return TIMING_IDLE;
+        enum timing_stop stop = g->judged ? TIMING_LIMIT : judge(g);
+        if (stop != TIMING_LIMIT)
+            return stop;
         uint64_t limit;
         if (limit_reached(g, &limit))
             return TIMING_STOPPED;
         if (g->now >= until)
             return TIMING_LIMIT;
         gpu_window(g, window_end(g, until));
-        if (any_fault(g))
-            return TIMING_FAULT;
-        if (move_ended(g))
-            return TIMING_KERNEL_ENDED;
-        if (stuck(g))
-            return TIMING_DEADLOCK;
+        g->judged = false;
     }
+}
+
+void timing_gpu_halt(struct timing_gpu *g, bool (*halt)(void *user), void *user)
+{
+    g->halt = halt;
+    g->halt_user = user;
 }
 
 void timing_gpu_pass(struct timing_gpu *g, uint64_t until)

@@ -270,6 +270,7 @@ static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, 
     if (e->strong) {
         index = (int32_t)s->free_pending[--s->n_free_pending];
         s->pending[index] = *pending;
+        s->pending_order[index] = s->next_pending++;
         const uint32_t *src = op_sources(w->code, op);
         for (uint32_t i = 0; i < op->n_src; i++)
             flight_add(w, src[i], true, NEVER, id);

@@ -16,8 +16,9 @@ enum status lsu_create(struct sm *s, struct error *err)
     s->n_loads = MAX_LOADS;
     s->loads = calloc(MAX_LOADS, sizeof *s->loads);
     s->pending = calloc(MAX_PENDING, sizeof *s->pending);
+    s->pending_order = calloc(MAX_PENDING, sizeof *s->pending_order);
     s->free_pending = calloc(MAX_PENDING, sizeof *s->free_pending);
-    if (!s->loads || !s->pending || !s->free_pending)
+    if (!s->loads || !s->pending || !s->pending_order || !s->free_pending)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for the load/store unit of SM %u", s->number);
     for (uint32_t i = 1; i < MAX_LOADS; i++)   /* 0 is no load */
         s->loads[i].next_free = i + 1 < MAX_LOADS ? i + 1 : 0;
@@ -42,6 +43,7 @@ void lsu_destroy(struct sm *s)
     mshr_destroy(&s->l1_mshr);
     free(s->loads);
     free(s->pending);
+    free(s->pending_order);
     free(s->free_pending);
     free(s->pool);
 }
@@ -202,8 +204,8 @@ static bool pool_grow(struct sm *s)
         memcpy(more, s->pool, s->pool_size * sizeof *more);
     free(s->pool);
     s->pool = more;
-    for (uint32_t i = s->pool_size; i < n; i++)
-        s->pool[i].next = i + 1 < n ? i + 1 : NO_PACKET;
+    for (uint32_t i = s->pool_size; i < n; i++)                       /* whole: they are saved, used or not */
+        s->pool[i] = (struct packet){.next = i + 1 < n ? i + 1 : NO_PACKET};
     s->pool_free = s->pool_size;
     s->pool_size = n;
     return true;

@@ -7,6 +7,7 @@
  *     side.c         read-only caches of these                      texture.c     textures and surfaces
  *     lsu.c          loads, stores, shared memory, L1               cache.c mshr.c coalesce.c addrmap.c hash.c   parts
  *     cluster.c      CTAs that belong together                       tensor.c      matrix products
+ *     state.c state_model.c   all of it as bytes: a pointer that is added here has a row there
  *     scheduler/     warp scheduling policies                       replacement/ dram_order/   policies
  *
  * An SM or channel is run by one host thread at a time. SMs write requests into queues of their own, one for each host thread, whose channels read them in the next
@@ -199,6 +200,7 @@ struct sm {
     uint64_t lsu_waiters;                      /* slots that found the unit full */
     struct load *loads; uint32_t n_loads, free_load;
     struct emu_pending *pending; uint32_t n_pending; uint32_t *free_pending; uint32_t n_free_pending;
+    uint64_t *pending_order, next_pending;     /* of each: how many issued before it */
     struct cache l1; struct mshr l1_mshr;
     struct side_cache l1c, l1t; struct fetch fetch;      /* not on: perfect; textures through L1 */
     uint64_t port_from;                        /* interconnect cycle at which the port is free */
@@ -356,7 +358,6 @@ struct kernel {
     struct kernel *next;
     struct timing_kernel_spec spec;
     uint64_t visible;                          /* first cycle at which a CTA may start */
-    uint64_t let;                              /* CTAs that may start now: n_ctas, or fewer */
     uint64_t n_ctas, next_cta, ended_ctas;     /* ended: summed at window ends */
     uint32_t l1_ways;                          /* that the carve-out leaves */
     uint32_t per_sm, shared_limit;             /* CTAs of an SM; its shared memory as the carve-out has it */
@@ -382,7 +383,8 @@ struct timing_gpu {
     struct code_table codes;
     struct team *team;                         /* host threads */
     struct emu_fault fault; bool faulted;
-    bool held;                                 /* nothing issues and no CTA starts: hold.c */
+    bool judged;                               /* it is known what the last window has led to */
+    bool (*halt)(void *user); void *halt_user; /* asked after each window; NULL: nobody is */
 };
 static inline unsigned thread_of_sm(const struct timing_gpu *g, uint32_t sm) { return g->n_threads == 1 ? 0 : sm / g->group % g->n_threads; }
 void gpu_window(struct timing_gpu *g, uint64_t until);         /* all of it, to a cycle not further than a window away */

@@ -286,7 +286,7 @@ void sm_run(struct sm *s, uint64_t until)
         wake(s);
         if (lsu_next(s) == s->now)
             lsu_cycle(s);
-        if (s->ready && !s->gpu->held) {
+        if (s->ready) {
             s->issued_at = s->now;
             issue_cycle(s);
         }

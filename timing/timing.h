@@ -49,7 +49,7 @@ uint32_t timing_ctas_per_sm(const struct timing_gpu *g, const struct timing_kern
 enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel_spec *spec, struct error *err) MUST_CHECK;
 
 enum timing_stop { TIMING_KERNEL_ENDED, TIMING_IDLE /* no kernel is resident */, TIMING_LIMIT /* `until` was reached */, TIMING_FAULT, TIMING_DEADLOCK,
-                   TIMING_STOPPED /* a limit of the configuration, group stop; the same from then on */ };
+                   TIMING_STOPPED /* a limit of the configuration, group stop; the same from then on */, TIMING_HALTED /* timing_gpu_halt */ };
 /* Runs until something of that happens. A fault, deadlock or stop ends every resident kernel. Limits are looked at when a window ends, some hundred cycles. */
 enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until);
 
@@ -64,17 +64,33 @@ const struct emu_fault *timing_fault(const struct timing_gpu *g);
 void timing_explain(const struct timing_gpu *g, char *buf, size_t n);
 void timing_stopped(const struct timing_gpu *g, char *buf, size_t n);        /* after TIMING_STOPPED: which limit */
 
-/* For checkpoints: nothing issues any more and no CTA starts, until what is under way is done, so that all of a CTA's state is in the emulator. It takes some hundred
- * cycles, which are simulated. False: it does not come to rest. timing_go_on ends the hold. */
-bool timing_hold(struct timing_gpu *g);
-void timing_go_on(struct timing_gpu *g);
-/* No more than so many of its handles start for now; UINT64_MAX: all. */
-void timing_kernel_let(struct timing_gpu *g, const void *user, uint64_t starts);
-/* How far the kernel with spec.user == user is: handles started, CTAs ended, instructions of all. False: it is not resident. */
-struct timing_progress { uint64_t starts, ended, thread_insns, warp_insns; };
+/* For checkpoints. While a hook is set it is asked after each window, before kernels that ended in it are taken as ended; when it says true timing_gpu_run returns TIMING_HALTED, and called again
+ * with the same `until` it goes on as if nothing had been: other cycles come of it neither then nor later. */
+void timing_gpu_halt(struct timing_gpu *g, bool (*halt)(void *user), void *user);      /* NULL: none */
+
+/* How far the kernel with spec.user == user is: handles started, those that have not ended, CTAs ended, instructions of all. False: it is not resident. */
+struct timing_progress { uint64_t starts, residents, ended, thread_insns, warp_insns; };
 bool timing_kernel_progress(const struct timing_gpu *g, const void *user, struct timing_progress *out);
 /* Its i-th resident CTA, or cluster, in the order of SMs; NULL: there are no more. */
 struct emu_cta *timing_kernel_resident(const struct timing_gpu *g, const void *user, uint64_t i);
+/* Strong accesses that were issued and not performed yet, of all kernels, in the order of SMs and of issue; mask: lanes that are left. resident: the CTA or cluster,
+ * as timing_kernel_resident has it. *out: malloc. */
+struct timing_pending { struct emu_cta *resident; struct emu_pending access; };
+enum status timing_gpu_pending(const struct timing_gpu *g, struct timing_pending **out, size_t *n, struct error *err) MUST_CHECK;
+
+/* The complete state, between calls of timing_gpu_run: saved, and loaded into a GPU that was just made of the same configuration, with any number of host threads. What it
+ * refers to outside of the GPU has names that are the caller's; saving uses the first two functions, loading the others. After a failed load the GPU is of no use. */
+struct timing_links {
+    void *user;
+    uint32_t (*kernel_number)(void *user, const void *kernel);                 /* kernel: spec.user */
+    bool (*function_number)(void *user, const struct ptx_function *f, uint32_t number[2]);
+    bool (*kernel)(void *user, uint32_t number, struct timing_kernel_spec *spec);          /* sets grid, name, start, start_user, user, sms */
+    const struct ptx_function *(*function)(void *user, const uint32_t number[2]);          /* NULL: there is none */
+    struct emu_cta *(*resident)(void *user, const void *kernel, struct emu_worker *w);     /* its next CTA or cluster that had started, as timing_kernel_resident had them */
+};
+struct sink; struct source;
+enum status timing_gpu_save(struct timing_gpu *g, const struct timing_links *links, struct sink *to, struct error *err) MUST_CHECK;
+enum status timing_gpu_load(struct timing_gpu *g, const struct timing_links *links, struct source *from, struct error *err) MUST_CHECK;
 
 /* All that was counted so far: SMs, slices and channels summed. *out is large. */
 void timing_gpu_stats(const struct timing_gpu *g, struct timing_stats *out);

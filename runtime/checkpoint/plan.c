@@ -249,9 +249,11 @@ static void numbered(char *out, size_t n, const char *path, uint64_t number)
 static void describe(const struct grid_run *r, char *out, size_t n)
 {
     char name[256];
+    struct grid_state now;
+    size_t residents = sim_on() && sim_state(r, &now) ? now.n_residents : r->residents.n;
     symbol_demangle(rt_function_name(r->function), name, sizeof name);
     snprintf(out, n, "kernel %" PRIu64 ", %s: %" PRIu64 " of %" PRIu64 " %s ended, %zu under way, %" PRIu64 " warp instructions", r->number, name, atomic_load(&r->done),
-             r->n_ctas, r->cluster_ctas > 1 ? "clusters" : "blocks", r->residents.n, atomic_load(&r->warp_insns));
+             r->n_ctas, r->cluster_ctas > 1 ? "clusters" : "blocks", residents, atomic_load(&r->warp_insns));
 }
 
 static void end_process(const char *path)

@@ -11,6 +11,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/pages.h"
+#include "runtime/checkpoint/timing.h"
 
 static enum status no_section(const char *name, struct error *err)
 {
@@ -362,6 +363,33 @@ enum status restore_grid(struct op *op, const struct saved_launch *l, const char
     return grid_begin_from(op, from, err);
 }
 
+/* Accesses that it had issued: their order among blocks is nobody's, and its own is kept. */
+static bool take_pending(struct emu_cta *cta, struct emu_worker *w, bool perform, struct source *from)
+{
+    for (uint32_t n = get_u32(from); n && !from->failed; n--) {
+        struct emu_pending p;
+        if (!emu_pending_restore(&p, cta, from) || (perform && emu_warp_perform(&p, w, p.mask) == EMU_FAULT))
+            return false;
+    }
+    return !from->failed;
+}
+
+enum status grid_next_resident(const struct grid_run *r, struct emu_worker *w, uint32_t smid, bool perform, struct resident *out, struct error *err)
+{
+    bool started = false;
+    *out = (struct resident){0};
+    struct source *bytes = r->from->resident(r->from->user, &out->index, &out->quantum, &started);
+    if (!bytes || out->index >= r->n_ctas)
+        return error_set(err, ST_INVALID_IMAGE, "the blocks of %s in the checkpoint make no sense", rt_function_name(r->function));
+    enum status st = started ? emu_cta_restore(&out->cta, r->grid, w, smid, bytes, err) : ST_OK;
+    if (st == ST_OK && started && !take_pending(out->cta, w, perform, bytes)) {
+        emu_cta_free(out->cta, w);
+        out->cta = NULL;
+        st = error_set(err, ST_INVALID_IMAGE, "accesses under way of %s in the checkpoint make no sense", rt_function_name(r->function));
+    }
+    return st;
+}
+
 enum status grid_take_up(struct grid_run *r, struct error *err)
 {
     const struct grid_state *from = r->from;
@@ -371,12 +399,8 @@ enum status grid_take_up(struct grid_run *r, struct error *err)
     atomic_store(&r->warp_insns, from->warp_insns);
     r->clock_from = from->clock_from;
     for (uint64_t i = 0; i < from->n_residents && !sim_on(); i++) {
-        struct resident c = {0};
-        bool started;
-        struct source *bytes = from->resident(from->user, &c.index, &c.quantum, &started);
-        if (!bytes || c.index >= r->n_ctas)
-            return error_set(err, ST_INVALID_IMAGE, "the blocks of %s in the checkpoint make no sense", rt_function_name(r->function));
-        enum status st = started ? emu_cta_restore(&c.cta, r->grid, dispatch_worker(), UINT32_MAX, bytes, err) : ST_OK;
+        struct resident c;
+        enum status st = grid_next_resident(r, dispatch_worker(), UINT32_MAX, true, &c, err);
         if (st == ST_OK && !vec_push(&r->residents, c)) {
             emu_cta_free(c.cta, dispatch_worker());
             st = error_set(err, ST_OUT_OF_MEMORY, "no host memory for resident blocks");
@@ -410,21 +434,51 @@ static void move_params(struct op *const *ops, const struct saved_launch *l, siz
     }
 }
 
-static enum status take_up_launches(struct op *const *ops, const struct saved_launch *l, size_t n, struct error *err)
+static enum status take_up_launch(struct op *op, const struct saved_launch *l, size_t begun_before, struct error *err)
 {
-    size_t begun = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!l[i].begun)
-            continue;
-        enum status st = restore_grid(ops[i], &l[i], rt_knobs()->resume, begun++, err);
-        if (st != ST_OK)
-            return st;
-        pthread_mutex_lock(&the.lock);
-        ops[i]->started = true;
-        queue_resume(ops[i]);
-        pthread_mutex_unlock(&the.lock);
-    }
+    enum status st = restore_grid(op, l, rt_knobs()->resume, begun_before, err);
+    if (st != ST_OK)
+        return st;
+    pthread_mutex_lock(&the.lock);
+    op->started = true;
+    queue_resume(op);
+    pthread_mutex_unlock(&the.lock);
     return ST_OK;
+}
+
+/* In the order in which the file numbers them. */
+static bool all_modules(struct timing_names *names)
+{
+    static VEC(struct rt_module *) all;
+    all.n = 0;
+    for (const struct rt_context *c = the.contexts; c; c = c->next)
+        for (struct rt_module *m = c->modules; m; m = m->next)
+            if (!vec_push(&all, m))
+                return false;
+    names->modules = all.at;
+    names->n_modules = all.n;
+    return true;
+}
+
+static enum status take_up_launches(struct hck_reader *r, struct op *const *ops, const struct saved_launch *l, size_t n, struct error *err)
+{
+    bool timing;
+    struct timing_names names = {.n_begun = 0};
+    VEC(struct op *) begun = {0};
+    enum status st = timing_wanted(r, &timing, err);
+    for (size_t i = 0; i < n && st == ST_OK; i++)
+        if (l[i].begun && (st = take_up_launch(ops[i], &l[i], begun.n, err)) == ST_OK && !vec_push(&begun, ops[i]))
+            st = ST_OUT_OF_MEMORY;
+    if (st == ST_OK && timing && !all_modules(&names))
+        st = ST_OUT_OF_MEMORY;
+    if (st == ST_OUT_OF_MEMORY)
+        error_set(err, st, "no host memory for the launches of the checkpoint");
+    names.begun = begun.at;
+    names.n_begun = begun.n;
+    if (st == ST_OK && timing)
+        st = timing_load(r, &names, err);
+    vec_free(&begun);
+    return st;
 }
 
 enum status device_restore(struct hck_reader *r, struct op *const *launches, size_t n, struct error *err)
@@ -449,7 +503,7 @@ enum status device_restore(struct hck_reader *r, struct op *const *launches, siz
         pthread_mutex_lock(&the.lock);
         move_params(launches, l, n);
         pthread_mutex_unlock(&the.lock);
-        st = take_up_launches(launches, l, n, err);
+        st = take_up_launches(r, launches, l, n, err);
     }
     free(l);
     return st;

@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/restore.h"
+#include "runtime/checkpoint/timing.h"
 
 /* ---- contexts ---- */
 
@@ -172,7 +173,10 @@ static struct rt_stream *stream_for(uint64_t id, struct rt_context *c)
     return s;
 }
 
-static enum status launch(const struct saved_launch *l, const struct loaded *in, const char *path, size_t begun_before, struct error *err)
+/* begun: those before it that had begun, to which it is added when it had, too. */
+typedef VEC(struct op *) op_list;
+
+static enum status launch(const struct saved_launch *l, const struct loaded *in, const char *path, op_list *begun, struct error *err)
 {
     if (l->module >= in->modules.n || l->function >= in->modules.at[l->module]->n_slots)
         return error_set(err, ST_INVALID_IMAGE, "the launch of %s in the checkpoint makes no sense", l->name);
@@ -195,7 +199,9 @@ static enum status launch(const struct saved_launch *l, const struct loaded *in,
     memcpy(op->u.launch.grid, l->grid, sizeof l->grid);
     memcpy(op->u.launch.block, l->block, sizeof l->block);
     memcpy(op->u.launch.cluster, l->cluster, sizeof l->cluster);
-    st = l->begun ? restore_grid(op, l, path, begun_before, err) : ST_OK;
+    st = l->begun ? restore_grid(op, l, path, begun->n, err) : ST_OK;
+    if (st == ST_OK && l->begun && !vec_push(begun, op))
+        st = error_set(err, ST_OUT_OF_MEMORY, "no host memory for a launch of the checkpoint");
     pthread_mutex_lock(&the.lock);
     if (st == ST_OK) {
         op->started = l->begun;
@@ -212,7 +218,9 @@ static enum status launch(const struct saved_launch *l, const struct loaded *in,
 static enum status launch_all(struct hck_reader *r, const struct loaded *in, const struct checkpoint_resume *q, struct error *err)
 {
     struct saved_launch *l;
-    size_t n, begun = 0;
+    size_t n;
+    bool timing = false;
+    op_list begun = {0};
     enum status st = restore_launches(r, &l, &n, err);
     uint64_t most = q->launches;
     if (most == RESUME_BEGUN) {
@@ -223,10 +231,13 @@ static enum status launch_all(struct hck_reader *r, const struct loaded *in, con
     }
     streams_pause();                           /* all of them are there before the first goes on */
     pthread_mutex_unlock(&the.lock);
-    for (size_t i = 0; i < n && i < most && st == ST_OK; i++) {
-        st = launch(&l[i], in, q->path, begun, err);
-        begun += l[i].begun;
-    }
+    if (st == ST_OK && most)
+        st = timing_wanted(r, &timing, err);
+    for (size_t i = 0; i < n && i < most && st == ST_OK; i++)
+        st = launch(&l[i], in, q->path, &begun, err);
+    if (st == ST_OK && timing)
+        st = timing_load(r, &(struct timing_names){begun.at, begun.n, in->modules.at, in->modules.n}, err);
+    vec_free(&begun);
     pthread_mutex_lock(&the.lock);
     streams_resume();
     free(l);

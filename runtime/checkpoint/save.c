@@ -14,11 +14,13 @@
 #include "runtime/checkpoint/file.h"
 #include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/pages.h"
+#include "runtime/checkpoint/timing.h"
 #include "runtime/debug/debug.h"
 #include "runtime/dispatch.h"
+#include "timing/timing.h"
 
 typedef VEC(const struct code *) code_list;
-typedef VEC(const struct rt_module *) module_list;
+typedef VEC(struct rt_module *) module_list;
 typedef VEC(struct op *) launch_list;
 
 /* ---- about ---- */
@@ -145,7 +147,7 @@ static bool put_modules(struct sink *to, module_list *modules)
     code_list codes = {0};
     bool ok = true;
     for (const struct rt_context *c = the.contexts; c; c = c->next)
-        for (const struct rt_module *m = c->modules; m && ok; m = m->next) {
+        for (struct rt_module *m = c->modules; m && ok; m = m->next) {
             bool fresh;
             uint32_t number = code_number(&codes, m->code, &fresh);
             put_u8(to, 1);
@@ -316,24 +318,54 @@ static void put_launch(struct sink *to, const struct op *op, const module_list *
     put(to, facts, sizeof facts);
 }
 
-static void put_block(struct sink *to, const struct emu_cta *cta, uint64_t index, int64_t quantum)
+/* Accesses that a simulated GPU has not performed yet; none of others. */
+struct under_way { struct timing_pending *at; size_t n; };
+
+static void put_block(struct sink *to, const struct emu_cta *cta, uint64_t index, int64_t quantum, const struct under_way *u)
 {
+    uint32_t n = 0;
     put_u64(to, index);
     put_u64(to, (uint64_t)quantum);
     put_u8(to, cta != NULL);
-    if (cta)
-        emu_cta_save(cta, dispatch_worker(), to);
+    if (!cta)
+        return;
+    emu_cta_save(cta, dispatch_worker(), to);
+    for (size_t i = 0; i < u->n; i++)
+        n += u->at[i].resident == cta;
+    put_u32(to, n);
+    for (size_t i = 0; i < u->n; i++)
+        if (u->at[i].resident == cta)
+            emu_pending_save(&u->at[i].access, u->at[i].access.mask, to);
 }
 
-static void put_blocks(struct sink *to, const struct grid_run *r)
+static enum status put_blocks(struct sink *to, const struct grid_run *r, struct error *err)
 {
     enum { QUANTUM = 1 << 15 };                /* of a block that had none: on the simulated GPU */
-    put_u64(to, r->grid_id);
+    struct under_way u = {0};
     const struct emu_cta *cta;
-    for (uint64_t i = 0; sim_on() && (cta = sim_resident(r, i)); i++)
-        put_block(to, cta, emu_cta_number(cta), QUANTUM);
+    enum status st = sim_on() ? timing_gpu_pending(r->context->device->gpu, &u.at, &u.n, err) : ST_OK;
+    put_u64(to, r->grid_id);
+    for (uint64_t i = 0; st == ST_OK && sim_on() && (cta = sim_resident(r, i)); i++)
+        put_block(to, cta, emu_cta_number(cta), QUANTUM, &u);
     for (size_t i = 0; i < r->residents.n; i++)
-        put_block(to, r->residents.at[i].cta, r->residents.at[i].index, r->residents.at[i].quantum);
+        put_block(to, r->residents.at[i].cta, r->residents.at[i].index, r->residents.at[i].quantum, &u);
+    free(u.at);
+    return st;
+}
+
+/* The launches that had begun. */
+static enum status put_begun(struct hck_writer *w, const module_list *modules, struct error *err)
+{
+    enum status st = ST_OK;
+    size_t n = 0;
+    for (size_t i = 0; i < found.n && st == ST_OK; i++)
+        if (found.at[i]->started) {
+            st = put_blocks(hck_section(w, HCK_BLOCKS), found.at[i]->u.launch.run, err);
+            found.at[n++] = found.at[i];
+        }
+    if (st == ST_OK && n && sim_on() && rt_knobs()->timing)
+        st = timing_save(w, &(struct timing_names){found.at, n, modules->at, modules->n}, err);
+    return st;
 }
 
 /* Under the.lock. */
@@ -352,13 +384,9 @@ static enum status put_launches(struct hck_writer *w, const module_list *modules
     put_u32(to, (uint32_t)found.n);
     for (size_t i = 0; i < found.n; i++)
         put_launch(to, found.at[i], modules);
-    for (size_t i = 0; i < found.n && !to->failed; i++)
-        if (found.at[i]->started) {
-            to = hck_section(w, HCK_BLOCKS);
-            put_blocks(to, found.at[i]->u.launch.run);
-        }
+    enum status st = put_begun(w, modules, err);
     vec_free(&found);
-    return ST_OK;
+    return st;
 }
 
 /* ---- all of it ---- */
@@ -429,11 +457,7 @@ enum status checkpoint_save(const char *path, const char *note, struct error *er
             log_warn("the checkpoint %s holds the device alone: %s", path, err->text);
         host = st == ST_OK;
     }
-    enum status st = sim_on() ? sim_hold(err) : ST_OK;
-    if (st == ST_OK)
-        st = write_file(path, note, host, err);
-    if (sim_on())
-        sim_go_on();
+    enum status st = write_file(path, note, host, err);
     if (host)
         host_let_go();
     return st;
