@@ -1,4 +1,4 @@
-/* Bulk and tensor copies, edits of tensor maps, multimem. */
+/* Bulk and tensor copies, edits of tensor maps. */
 #include "emu/bulk.h"
 #include "emu/decode_async.h"
 #include "emu/decoder.h"
@@ -190,12 +190,4 @@ enum status decode_tensormap(struct decoder *d, const struct ptx_insn *in)
     v->to = decode_place(d, &in->operands[0], PTX_SPACE_GLOBAL, true);
     v->from = decode_place(d, &in->operands[1], PTX_SPACE_SHARED, false);
     return emit(d, tensor_cp, v);
-}
-
-/* ---- multimem -------------------------------------------------------------------------------------------------------------------------------- */
-
-/* A multimem address stands for the same place on each of its devices. Here it is one device's: reductions over one value, one store. */
-enum status decode_multimem(struct decoder *d, const struct ptx_insn *in)
-{
-    return ptx_insn_has(in, PTX_MOD_LD_REDUCE) ? decode_ld(d, in) : ptx_insn_has(in, PTX_MOD_ST) ? decode_st(d, in) : decode_red(d, in);
 }

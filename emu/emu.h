@@ -55,6 +55,10 @@ bool emu_space_remove(struct emu_space *s, uint64_t lo, struct emu_range *was); 
 bool emu_space_find(const struct emu_space *s, uint64_t address, struct emu_range *out);   /* the range that holds address */
 bool emu_space_nearest(const struct emu_space *s, uint64_t address, struct emu_range *out); /* for reports; false: table empty */
 bool emu_space_after(const struct emu_space *s, uint64_t address, struct emu_range *out);  /* the first range that ends behind address: to walk through all */
+/* From now on multimem instructions at [lo, hi) are executed at bases[i] + (address - lo) for each of n. What else kernels do there is an error, unless it is in a range. */
+enum { EMU_REPLICAS = 16 };
+enum status emu_space_replicate(struct emu_space *s, uint64_t lo, uint64_t hi, const uint64_t *bases, uint32_t n, struct error *err) MUST_CHECK;
+void emu_space_replicate_end(struct emu_space *s, uint64_t lo);
 uint64_t emu_space_generation(const struct emu_space *s);  /* changes with every add and remove */
 /* Watched ranges are cut at multiples of EMU_PIECE_BYTES; a piece counts as written once a kernel has stored, or was about to store, there. */
 enum { EMU_PIECE_BYTES = 1 << 16 };

@@ -32,8 +32,11 @@ struct table {
     struct entry at[];
 };
 
+struct replica { uint64_t lo, hi, bases[EMU_REPLICAS]; uint32_t n; };
+
 struct emu_space {
     struct table *table;
+    struct replica *replicas; size_t n_replicas;           /* only under the lock */
     uint64_t sequence;                         /* odd while the table changes */
     uint64_t generation;
     struct pieces *all_pieces;
@@ -114,7 +117,49 @@ void emu_space_free(struct emu_space *s)
         older = p->older;
         free(p);
     }
+    free(s->replicas);
     free(s);
+}
+
+/* ---- addresses of several devices ---- */
+
+enum status emu_space_replicate(struct emu_space *s, uint64_t lo, uint64_t hi, const uint64_t *bases, uint32_t n, struct error *err)
+{
+    if (n > EMU_REPLICAS || lo >= hi)
+        return error_set(err, ST_INVALID_VALUE, "an address of %u devices", n);
+    pthread_mutex_lock(&lock);
+    struct replica *more = realloc(s->replicas, (s->n_replicas + 1) * sizeof *more), r = { .lo = lo, .hi = hi, .n = n };
+    if (more) {
+        memcpy(r.bases, bases, n * sizeof *bases);
+        more[s->n_replicas++] = r;
+        s->replicas = more;
+    }
+    pthread_mutex_unlock(&lock);
+    return more ? ST_OK : error_set(err, ST_OUT_OF_MEMORY, "no host memory for an address of several devices");
+}
+
+void emu_space_replicate_end(struct emu_space *s, uint64_t lo)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < s->n_replicas; i++)
+        if (s->replicas[i].lo == lo)
+            s->replicas[i] = s->replicas[--s->n_replicas];
+    pthread_mutex_unlock(&lock);
+}
+
+uint32_t space_replicas(const struct emu_space *s, uint64_t address, uint64_t at[EMU_REPLICAS])
+{
+    uint32_t n = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < s->n_replicas && !n; i++) {
+        const struct replica *r = &s->replicas[i];
+        if (address < r->lo || address >= r->hi)
+            continue;
+        for (n = 0; n < r->n; n++)
+            at[n] = r->bases[n] + (address - r->lo);
+    }
+    pthread_mutex_unlock(&lock);
+    return n;
 }
 
 /* Index of the first entry that ends after address, n when none does. Under the lock. */

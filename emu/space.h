@@ -7,4 +7,7 @@
  * (0: it is none) into a watched range: the part around address that counts as written, as what is stored does from now on. */
 bool space_lookup(const struct emu_space *s, uint64_t address, uint32_t stored_bytes, struct range_cache *out);
 
+/* Where address is on each device, when emu_space_replicate made it an address of several; 0: it is none. */
+uint32_t space_replicas(const struct emu_space *s, uint64_t address, uint64_t at[EMU_REPLICAS]);
+
 #endif

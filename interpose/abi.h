@@ -54,6 +54,7 @@ typedef struct external_memory *CUexternalMemory;
 typedef struct external_semaphore *CUexternalSemaphore;
 typedef struct CUexternalMemoryDesc { int type; union { int fd; struct { void *handle; const void *name; } win32; const void *nvsci; } handle; uint64_t bytes; unsigned flags; } CUexternalMemoryDesc;
 typedef struct CUexternalSemaphoreDesc { int type; union { int fd; struct { void *handle; const void *name; } win32; const void *nvsci; } handle; unsigned flags; } CUexternalSemaphoreDesc;
+typedef struct CUmulticastObjectProp { unsigned devices; size_t bytes; uint64_t handle_types, flags; } CUmulticastObjectProp;
 typedef struct CUctxCreateParams { CUexecAffinityParam *affinity; int n_affinity; void *cig; } CUctxCreateParams;
 
 enum { MEMORYTYPE_HOST = 1, MEMORYTYPE_DEVICE = 2, MEMORYTYPE_ARRAY = 3, MEMORYTYPE_UNIFIED = 4 };

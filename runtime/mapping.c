@@ -11,21 +11,13 @@
 
 #include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
+#include "runtime/mapping.h"
 #include "runtime/share.h"
 
-struct rt_mapping {                            /* a physical allocation */
-    struct object object;
-    struct device *device;
-    uint64_t bytes;
-    int fd;
-    unsigned maps, handles;                    /* handles: as often as it must be released */
-    bool host;                                             /* of the host's memory, not the device's */
-    bool compressed, shared, imported;                     /* may be exported; another process's, which is charged for it */
-};
 _Static_assert(sizeof(struct rt_mapping) <= 128, "object_bytes in process.c");
 
 struct reservation { uint64_t at, bytes; };
-struct view { uint64_t at, bytes; struct rt_mapping *physical; struct allocation record; bool readable, writable; };
+struct view { uint64_t at, bytes, offset; struct rt_mapping *physical; struct allocation record; bool readable, writable; };
 static VEC(struct reservation) reservations;   /* all under the.memory */
 static VEC(struct view *) views;
 
@@ -88,11 +80,12 @@ enum status rt_reserve_free(uint64_t address, uint64_t bytes)
 /* ---- physical allocations ---- */
 
 /* The file is its own from now on. */
-static struct rt_mapping *physical_new(struct device *d, uint64_t bytes, int fd)
+struct rt_mapping *mapping_new(struct device *d, uint64_t bytes, int fd)
 {
     struct rt_mapping *m = object_new(RT_MAPPING);
     if (!m) {
-        close(fd);
+        if (fd >= 0)
+            close(fd);
         return NULL;
     }
     m->device = d;
@@ -107,7 +100,7 @@ enum status rt_physical_create_host(struct rt_mapping **out, uint64_t bytes)
     *out = NULL;
     host_spoil("it has host memory from cuMemCreate, and what kernels store there is not recorded");
     int fd = share_create(SHARE_PHYSICAL, device_at(0), bytes);
-    struct rt_mapping *m = fd >= 0 ? physical_new(device_at(0), bytes, fd) : NULL;
+    struct rt_mapping *m = fd >= 0 ? mapping_new(device_at(0), bytes, fd) : NULL;
     if (!m)
         return ST_OUT_OF_MEMORY;
     m->host = true;
@@ -130,7 +123,7 @@ enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t byt
     if (bytes > free_bytes)
         return ST_OUT_OF_MEMORY;
     int fd = share_create(SHARE_PHYSICAL, d, bytes);
-    struct rt_mapping *m = fd >= 0 ? physical_new(d, bytes, fd) : NULL;
+    struct rt_mapping *m = fd >= 0 ? mapping_new(d, bytes, fd) : NULL;
     if (!m)
         return ST_OUT_OF_MEMORY;
     pthread_mutex_lock(&the.memory);
@@ -143,10 +136,14 @@ enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t byt
 }
 
 /* Under the.memory. */
-static void physical_drop(struct rt_mapping *m)
+void mapping_drop(struct rt_mapping *m)
 {
     if (m->handles || m->maps)
         return;
+    if (m->multicast) {
+        multicast_drop(m);
+        return;
+    }
     if (!m->imported && !m->host)
         m->device->used_bytes -= m->bytes;
     close(m->fd);
@@ -159,7 +156,7 @@ enum status rt_physical_release(struct rt_mapping *m)
     enum status st = m->handles ? ST_OK : ST_INVALID_VALUE;
     if (m->handles) {
         m->handles--;
-        physical_drop(m);
+        mapping_drop(m);
     }
     pthread_mutex_unlock(&the.memory);
     return st;
@@ -187,7 +184,7 @@ bool rt_physical_is_shared(const struct rt_mapping *m) { return m->shared; }
 enum status rt_physical_export(const struct rt_mapping *m, int *fd)
 {
     host_spoil(HOST_SHARES);
-    if (!m->shared)
+    if (!m->shared || m->multicast)
         return ST_INVALID_VALUE;
     *fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
     return *fd >= 0 ? ST_OK : ST_OPERATING_SYSTEM;
@@ -205,7 +202,7 @@ enum status rt_physical_import(struct rt_mapping **out, int fd)
     int own = d ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
     if (own < 0)
         return ST_INVALID_VALUE;
-    *out = physical_new(d, h.bytes, own);
+    *out = mapping_new(d, h.bytes, own);
     if (!*out)
         return ST_OUT_OF_MEMORY;
     (*out)->shared = (*out)->imported = true;
@@ -229,17 +226,19 @@ enum status rt_map(uint64_t address, uint64_t bytes, uint64_t offset, struct rt_
 {
     if (!bytes || (address | bytes | offset) % RT_GRANULARITY || bytes > m->bytes || offset > m->bytes - bytes)
         return ST_INVALID_VALUE;
-    enum status st = ST_OK;
+    enum status st = m->multicast && !multicast_complete(m) ? ST_ILLEGAL_STATE : ST_OK;      /* a driver waits for the other devices */
     pthread_mutex_lock(&the.memory);
     struct view *v = NULL;
-    if (!reserved(address, bytes) || overlaps_view(address, bytes))
+    if (st != ST_OK)
+        ;
+    else if (!reserved(address, bytes) || overlaps_view(address, bytes))
         st = ST_INVALID_VALUE;
     else if (!vec_reserve(&views, views.n + 1) || !(v = calloc(1, sizeof *v)))
         st = ST_OUT_OF_MEMORY;
-    else if (mmap((void *)(uintptr_t)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, m->fd, (off_t)(SHARE_DATA + offset)) == MAP_FAILED)
+    else if (!m->multicast && mmap((void *)(uintptr_t)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, m->fd, (off_t)(SHARE_DATA + offset)) == MAP_FAILED)
         st = ST_OUT_OF_MEMORY;
     if (st == ST_OK) {
-        *v = (struct view){.at = address, .bytes = bytes, .physical = m};
+        *v = (struct view){.at = address, .bytes = bytes, .offset = offset, .physical = m};
         v->record = (struct allocation){.base = address, .bytes = bytes, .device = m->device, .kind = RT_MEMORY_MAPPED, .flags = m->host};
         views.at[views.n++] = v;
         m->maps++;
@@ -252,10 +251,21 @@ enum status rt_map(uint64_t address, uint64_t bytes, uint64_t offset, struct rt_
 
 static void view_hide(struct view *v)
 {
-    if (v->readable)
+    if (v->readable && v->physical->multicast)
+        emu_space_replicate_end(the.space, v->at);
+    else if (v->readable)
         emu_space_remove(the.space, v->at, NULL);
     v->readable = v->writable = false;
     mprotect((void *)(uintptr_t)v->at, v->bytes, PROT_NONE);
+}
+
+struct rt_mapping *mapping_at(uint64_t address, uint64_t bytes, uint64_t *offset)
+{
+    struct view *v = view_at(address);
+    if (!v || v->physical->multicast || bytes > v->bytes - (address - v->at))
+        return NULL;
+    *offset = v->offset + (address - v->at);
+    return v->physical;
 }
 
 /* Every mapping inside [address, address + bytes), which they must fill. */
@@ -281,7 +291,7 @@ enum status rt_unmap(uint64_t address, uint64_t bytes)
         view_hide(v);
         mmap((void *)(uintptr_t)v->at, v->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         v->physical->maps--;
-        physical_drop(v->physical);
+        mapping_drop(v->physical);
         views.at[i] = views.at[--views.n];
         free(v);
     }
@@ -302,6 +312,11 @@ enum status rt_map_access(uint64_t address, uint64_t bytes, bool readable, bool 
         view_hide(v);
         if (!readable)
             continue;
+        if (v->physical->multicast) {
+            st = multicast_show(v->physical, v->at, v->bytes, v->offset);
+            v->readable = v->writable = st == ST_OK;
+            continue;
+        }
         struct emu_range r = {.lo = v->at, .hi = v->at + v->bytes, .kind = EMU_RANGE_DEVICE, .read_only = !writable, .device = (uint16_t)v->physical->device->ordinal,
                               .what = "cuMemMap", .owner = &v->record};
         st = emu_space_add(the.space, &r, NULL);

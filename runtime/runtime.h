@@ -155,6 +155,13 @@ enum status rt_reserve_free(uint64_t address, uint64_t bytes);
 enum status rt_physical_create(struct rt_mapping **out, int device, uint64_t bytes) MUST_CHECK;
 enum status rt_physical_create_host(struct rt_mapping **out, uint64_t bytes) MUST_CHECK;     /* of the host's memory */
 bool rt_physical_is_host(const struct rt_mapping *m);
+/* Multicast objects are mapped and released like physical allocations. */
+enum status rt_multicast_create(struct rt_mapping **out, unsigned devices, uint64_t bytes) MUST_CHECK;
+bool rt_is_multicast(const struct rt_mapping *m);
+enum status rt_multicast_add(struct rt_mapping *m, int device);              /* ST_INVALID_VALUE: it is in, or all are */
+enum status rt_multicast_bind(struct rt_mapping *m, uint64_t at, struct rt_mapping *physical, uint64_t offset, uint64_t bytes);     /* ST_ILLEGAL_STATE: devices are missing */
+enum status rt_multicast_bind_address(struct rt_mapping *m, uint64_t at, uint64_t address, uint64_t bytes);
+enum status rt_multicast_unbind(struct rt_mapping *m, int device, uint64_t at, uint64_t bytes);
 enum status rt_physical_release(struct rt_mapping *m);  /* memory goes when also unmapped */
 enum status rt_physical_retain(struct rt_mapping **out, uint64_t address);      /* what is mapped there; one more release. ST_INVALID_VALUE: nothing */
 void rt_physical_set_compressed(struct rt_mapping *m);  /* asked for; without effect */
