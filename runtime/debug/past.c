@@ -139,7 +139,7 @@ static const char *history_begin(struct debug_run *r)
     emu_worker_counters(r->worker, &n);
     h->base = n.warp_insns;
     h->at_launch = !again;
-    h->printed = 0;
+    h->printed = h->text = (struct text_stamp){0, 0};
     h->spacing = bytes / BYTES_AN_INSN > SPACING ? bytes / BYTES_AN_INSN : SPACING;
     h->due = h->spacing;
     r->op->u.launch.run->turn_from = n;
@@ -155,8 +155,10 @@ bool past_printed(void)
     if (!h || !h->first)
         return false;
     uint64_t now = past_now(r);
-    bool before = now <= h->printed;
-    h->printed = before ? h->printed : now;
+    struct text_stamp t = {now, now == h->text.insns ? h->text.n + 1 : 1};     /* lanes print one after the other */
+    bool before = t.insns < h->printed.insns || (t.insns == h->printed.insns && t.n <= h->printed.n);
+    h->text = t;
+    h->printed = before ? h->printed : t;
     return before;
 }
 
@@ -300,7 +302,7 @@ void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const v
     struct history *h = r->history;
     if (!logs(r))
         return;
-    h->printed = 0;                            /* from here on it may go another way */
+    h->printed.insns = 0;                      /* from here on it may go another way */
     struct entry e = {.kind = bytes ? ENTRY_BYTES : ENTRY_REGISTER, .at = h->here, .block = emu_cta_index(f->cta), .warp = f->warp, .lane = f->lane, .frame = f->frame,
                       .n = at, .bytes = bytes ? bytes : 16};
     e.value = malloc(e.bytes);

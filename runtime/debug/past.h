@@ -24,7 +24,7 @@ struct history {
     const char *why_not;                       /* there is none */
     bool turned, stale, apart, stopped;        /* it has had a turn; somebody else changed memory since; several threads run it; it has stopped */
     bool at_launch;                            /* the history begins where the kernel does */
-    uint64_t printed;                          /* instructions: what the kernel prints up to here was printed */
+    struct text_stamp { uint64_t insns, n; } printed, text;     /* what the kernel prints up to here was printed; the last text: n-th of as many instructions */
     uint64_t base;                             /* the worker's count of warp instructions when it began */
     VEC(struct entry) log;
     struct stamp here;                         /* the present stop's hook */

@@ -107,6 +107,7 @@ bool past_restore(struct debug_run *r)
     emu_worker_counters(r->worker, &n);
     h->base = n.warp_insns - m->insns;
     h->apart = false;
+    h->text.insns = UINT64_MAX;
     r->told = false;
     atomic_store(&replay.restart, false);
     replay.cursor = m->cursor;
