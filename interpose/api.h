@@ -65,7 +65,7 @@ void api_trace(const char *symbol, const struct api_arg *args, const char *resul
 /* A call that is recorded or replayed (runtime/checkpoint/host.h). The call that starts the runtime is not: nothing is watched before. */
 enum status api_enter(struct host_site *site, const struct api_arg *args) MUST_CHECK;
 #define ENTER(symbol, params)                                                 \
-    static struct host_site site = {#symbol, "", 0, 0, {0}};                     \
+    static struct host_site site = {#symbol, "", 0, 0, {0}, false};                    \
     const bool watched = host_watched();                                      \
     enum status st = watched ? api_enter(&site, (const struct api_arg[]){TRACED params {0}}) : ST_OK
 #define LEAVE()                                                               \

@@ -32,6 +32,7 @@ static void know(struct host_site *site, const struct api_arg *args)
         memcpy(site->args + at, a->name, strlen(a->name));
         at += strlen(a->name);
     }
+    site->poll = host_polls(site->symbol);
     __atomic_store_n(&site->known, 1, __ATOMIC_RELEASE);
 }
 

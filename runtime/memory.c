@@ -312,10 +312,10 @@ enum status rt_host_register(struct rt_context *c, void *p, uint64_t bytes, uint
     if (!p || !bytes || bytes > UINT64_MAX - lo)
         return ST_INVALID_VALUE;
     enum status st = context_status(c);
-    if (st == ST_OK && host_watched())
-        st = host_verify_registered(p);
     if (st != ST_OK)
         return st;
+    if (host_watched())
+        host_registers(p, bytes);
     struct allocation *a = calloc(1, sizeof *a);
     if (!a)
         return ST_OUT_OF_MEMORY;
@@ -337,6 +337,8 @@ enum status rt_host_unregister(void *p)
     if (!a || a->kind != RT_MEMORY_REGISTERED)
         return ST_HOST_MEMORY_NOT_REGISTERED;
     enum status st = context_finish(a->context);
+    if (st == ST_OK && host_watched())
+        host_unregisters(p);
     if (st == ST_OK)
         allocation_drop(a);
     return st;

@@ -113,6 +113,8 @@ static enum status compare_args(const struct host_site *site, const uint64_t *wo
     return ST_OK;
 }
 
+static const char *name_of(const struct tape_head *h) { return h->number - 1u < host.names.n ? host.names.at[h->number - 1] : "?"; }
+
 static enum status replay_call(const struct host_thread *t, struct host_site *site, const uint64_t *words, unsigned n)
 {
     const char *contents;
@@ -121,7 +123,7 @@ static enum status replay_call(const struct host_thread *t, struct host_site *si
     if (!h)
         return host_diverged("call %llu, %s, comes before the one before had the device do what it did then", (unsigned long long)host.calls, site->symbol);
     unsigned n_want = (unsigned)(h->bytes / sizeof *want) - 1;
-    const char *name = h->number - 1u < host.names.n ? host.names.at[h->number - 1] : "?";
+    const char *name = name_of(h);
     if (strcmp(name, site->symbol) != 0)
         return host_diverged("call %llu: expected %s, found %s", (unsigned long long)host.calls, name, site->symbol);
     if (want[n_want] != (uint64_t)t->before)
@@ -129,6 +131,48 @@ static enum status replay_call(const struct host_thread *t, struct host_site *si
                              want[n_want] < ST_COUNT ? status_text((enum status)want[n_want]) : "?");
     site->number = h->number;                  /* for what is recorded behind the replay */
     return compare_args(site, words, n, want, n_want);
+}
+
+/* ---- polls ---- */
+
+bool host_polls(const char *symbol)
+{
+    const char *what = symbol + 2 + (strncmp(symbol, "cuda", 4) == 0 ? 2 : 0);
+    return strncmp(symbol, "cu", 2) == 0 && (strncmp(what, "StreamQuery", 11) == 0 || strncmp(what, "EventQuery", 10) == 0);
+}
+
+static bool is_poll(const struct tape_head *h) { return h && h->type == REC_CALL && host_polls(name_of(h)); }
+
+static bool is_call(const struct tape_head *h, const struct host_site *site, const uint64_t *words, unsigned n)
+{
+    return h && h->type == REC_CALL && strcmp(name_of(h), site->symbol) == 0 && h->bytes == (n + 1) * sizeof *words && memcmp(h + 1, words, n * sizeof *words) == 0;
+}
+
+/* Among the polls that come next, before anything else: this one? */
+static bool comes_soon(const struct host_site *site, const uint64_t *words, unsigned n)
+{
+    const struct tape_head *h;
+    for (uint64_t at = host.at; (h = tape_record(host.bytes, host.n, at, &at));)
+        if (is_call(h, site, words, n))
+            return true;
+        else if (h->type == REC_TURN || (h->type == REC_CALL && !is_poll(h)))
+            return false;
+    return false;
+}
+
+/* With the turn: lets the tape and the program's polls agree. False: others have their turn first. */
+static bool agree(struct host_thread *t, const struct host_site *site, const uint64_t *words, unsigned n)
+{
+    const char *contents;
+    const struct tape_head *h = host_peek(&contents);
+    if (is_call(h, site, words, n) || (!site->poll && !is_poll(h)))
+        return true;
+    host_me.extra = site->poll && !comes_soon(site, words, n);
+    if (host_me.extra)
+        return true;
+    host_skip_poll();
+    host_turn_end(t);
+    return false;
 }
 
 /* ---- calls ---- */
@@ -145,12 +189,15 @@ enum status host_enter(struct host_site *site, const uint64_t *words, unsigned n
     struct host_thread *t = host_me.depth++ ? NULL : host_thread();
     if (!t)
         return ST_OK;
-    if (host_replayed()) {
+    t->poll = site->poll ? (uintptr_t)site ^ words[0] << 32 : 0;
+    while (host_replayed()) {
         enum status st = host_gate(t);
         if (st != ST_OK)
             return st;
-    }
-    if (host_mode() == HOST_REPLAYED) {
+        if (!host_replayed() || !agree(t, site, words, n))
+            continue;
+        if (host_me.extra)
+            return ST_OK;
         begin(t);
         return replay_call(t, site, words, n);
     }
@@ -169,7 +216,8 @@ enum status host_leave(enum status st)
         return st;
     if (host.diverged)
         st = ST_UNKNOWN;
-    t->before = st;
+    t->before = t->poll ? ST_OK : st;
+    host_me.extra = false;
     host_turn_end(t);
     return st;
 }

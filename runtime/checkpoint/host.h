@@ -49,7 +49,10 @@ struct host_site {                             /* a function of the API; static,
     char args[120];                            /* their names, "bytes, flags"; filled in at the first call */
     uint16_t number;                           /* on the tape; 0: not there yet */
     uint8_t known, kind[16];                   /* interpose/record.c's: how to look at its arguments */
+    bool poll;                                 /* host_polls */
 };
+/* It asks whether something is over. How often a program does is a matter of time: in a replay it may ask more or less often than it did. */
+bool host_polls(const char *symbol);
 /* A call begins; words describe its arguments in a way that is the same in every run. Not ST_OK: it must not be executed (divergence, or the checkpoint could not
  * be put in place). host_leave: what it answers. Calls from within calls, and of other threads, count as part of the program. */
 enum status host_enter(struct host_site *site, const uint64_t *words, unsigned n) MUST_CHECK;
@@ -67,8 +70,10 @@ bool host_inside(void);                        /* the calling thread is one of t
 void host_answer(void *data, size_t bytes);
 /* What must be the same as in the recorded run. Words that look like addresses of the host's own memory are not compared. what: for the report. */
 enum status host_verify(const char *what, const void *data, size_t bytes) MUST_CHECK;
-/* Memory of the program's own that kernels may use from now on has to be where it was: they may hold its address. */
-enum status host_verify_registered(const void *p) MUST_CHECK;
+/* Memory of the program's own that kernels may use from now on, and no longer. It may be elsewhere in a replay, where the system or the heap gives other addresses; but
+ * not at its end: kernels may hold its address. */
+void host_registers(const void *p, uint64_t bytes);
+void host_unregisters(const void *p);
 /* The bytes that a copy reads from the program's own memory must be the same. */
 struct rt_copy;
 enum status host_verify_source(const struct rt_copy *c) MUST_CHECK;

@@ -26,12 +26,19 @@ void host_answer(void *data, size_t bytes)
     if (recorded()) {
         tape_put(host.tape, &(struct tape_head){.type = REC_ANSWER, .bytes = bytes}, data);
         host_me.thread->said = true;
+    } else if (replayed() && host_me.extra) {  /* as the time before */
+        if (host_me.thread->poll == host_me.thread->polled && bytes == sizeof(bool))
+            memcpy(data, &host_me.thread->answered, bytes);
     } else if (replayed()) {
         const struct tape_head *h = host_next(REC_ANSWER, &was);
         if (h && h->bytes == bytes)
             memcpy(data, was, bytes);
         else
             (void)host_diverged("call %llu asks the device for something else", call());
+        if (host_me.thread->poll && bytes == sizeof(bool)) {
+            host_me.thread->polled = host_me.thread->poll;
+            host_me.thread->answered = *(const bool *)data;
+        }
     }
 }
 
@@ -56,13 +63,29 @@ enum status host_verify(const char *what, const void *data, size_t bytes)
     return ST_OK;
 }
 
-enum status host_verify_registered(const void *p)
+void host_registers(const void *p, uint64_t bytes)
 {
-    const void *was = p;
-    host_answer(&was, sizeof was);
-    if (was == p || host.diverged)
-        return host.diverged ? ST_UNKNOWN : ST_OK;
-    return host_diverged("call %llu registers memory at %p, which at the checkpoint was at %p: kernels may hold its address, and the system gave another one", call(), p, was);
+    struct moved m = {.now = (uint64_t)(uintptr_t)p, .then = (uint64_t)(uintptr_t)p, .bytes = bytes};
+    host_answer(&m.then, sizeof m.then);
+    if (m.then != m.now && !vec_push(&host.moved, m))
+        (void)host_diverged("call %llu: no host memory", call());
+}
+
+void host_unregisters(const void *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < host.moved.n && replayed(); i++)
+        if (host.moved.at[i].now != (uint64_t)(uintptr_t)p)
+            host.moved.at[n++] = host.moved.at[i];
+    host.moved.n = replayed() ? n : host.moved.n;
+}
+
+static uint64_t where_now(uint64_t then)
+{
+    for (size_t i = 0; i < host.moved.n; i++)
+        if (then - host.moved.at[i].then < host.moved.at[i].bytes)
+            return host.moved.at[i].now + (then - host.moved.at[i].then);
+    return then;
 }
 
 enum status host_verify_source(const struct rt_copy *c)
@@ -207,11 +230,32 @@ static void put_memory(const struct tape_head *h, const char *contents)
     uint64_t at;
     struct rt_memory m;
     memcpy(&at, contents, sizeof at);
+    at = where_now(at);
     uint64_t n = h->bytes - sizeof at;
     if (rt_memory_find(at, &m) && host_visible(at) && n <= m.base + m.bytes - at)
         memcpy((void *)(uintptr_t)at, contents + sizeof at, n);
     else
         (void)host_diverged("call %llu: there is no memory of the host at 0x%llx, where kernels had written %llu bytes", call(), (unsigned long long)at, (unsigned long long)n);
+}
+
+static void give(struct rt_context *c, const struct tape_head *h, const char *contents)
+{
+    if (h->type == REC_TEXT && c)
+        context_output(c, contents, (size_t)h->bytes);
+    else if (h->type == REC_MEMORY && h->bytes > sizeof(uint64_t))
+        put_memory(h, contents);
+}
+
+void host_skip_poll(void)
+{
+    const char *contents;
+    const struct tape_head *h;
+    (void)host_next(REC_CALL, &contents);
+    host.calls++;
+    while ((h = host_peek(&contents)) && h->type != REC_CALL && h->type != REC_TURN) {
+        (void)host_next((enum record)h->type, &contents);
+        give(the.contexts, h, contents);
+    }
 }
 
 void host_synchronised(struct rt_context *c)
@@ -222,9 +266,6 @@ void host_synchronised(struct rt_context *c)
     const struct tape_head *h;
     while (replayed() && (h = host_peek(&contents)) && (h->type == REC_TEXT || h->type == REC_MEMORY)) {
         (void)host_next((enum record)h->type, &contents);
-        if (h->type == REC_TEXT)
-            context_output(c, contents, (size_t)h->bytes);
-        else if (h->bytes > sizeof(uint64_t))
-            put_memory(h, contents);
+        give(c, h, contents);
     }
 }

@@ -303,6 +303,7 @@ static void forget(void)
     vec_free(&host.stood);
     vec_free(&host.written);
     vec_free(&host.events);
+    vec_free(&host.moved);
     vec_free(&host.survivors);
 }
 
@@ -325,6 +326,9 @@ enum status host_finish_replay(void)
     pthread_mutex_lock(&the.lock);
     find_all(host.last);
     enum status st = match();
+    if (st == ST_OK && host.moved.n)
+        st = host_diverged("memory that the program registered at 0x%llx, and that is registered still, was at 0x%llx: kernels may hold its address",
+                           (unsigned long long)host.moved.at[0].now, (unsigned long long)host.moved.at[0].then);
     size_t n = 0;
     for (size_t i = 0; i < found.n; i++)
         if (found.at[i]->kind == OP_LAUNCH)

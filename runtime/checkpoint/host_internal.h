@@ -35,15 +35,17 @@ struct host_thread {
     uint64_t call;                             /* its present or newest one */
     uint32_t step, waits;                      /* operations, waits of the present call so far */
     bool said;                                 /* the present call has put something on the tape behind its head */
-    enum status before;                        /* what the call before answered */
+    enum status before;                        /* what the call before answered; ST_OK after polls */
+    uint64_t poll, polled; bool answered;      /* 0, or what the present call asks for; the newest such question of a replay, and its answer */
 };
 enum hold { HOLDS_NOTHING, HOLDS_TURN, LENT_TURN /* while it waits */ };
-struct host_me { struct host_thread *thread; int depth; bool known, waits; enum hold hold; };
+struct host_me { struct host_thread *thread; int depth; bool known, waits, extra /* a poll that is not on the tape */; enum hold hold; };
 extern _Thread_local struct host_me host_me;
 
 struct event_age { uint64_t number /* of the handle */, age_ns /* since its newest record, at the checkpoint */; };
 struct survivor { uint64_t call; uint32_t step, kind; };   /* an operation that was not finished at the checkpoint */
 struct stretch { uint64_t lo, hi; };           /* of memory that kernels had written, and the host had not waited since */
+struct moved { uint64_t then, now, bytes; };    /* registered memory of the program that is not where it was */
 struct stood { uint32_t number; bool outside; };           /* where a thread was at the checkpoint: outside, asleep, or at a call */
 
 struct host {
@@ -76,6 +78,7 @@ struct host {
     struct map held;                           /* which of them, by key; a call with any has one more key, for host_call_survives */
     struct map keyed;                          /* record of an operation: offset, by key */
     VEC(struct event_age) events;
+    VEC(struct moved) moved;
     bool diverged;
 };
 extern struct host host;
@@ -85,6 +88,7 @@ const struct tape_head *host_next(enum record type, const char **contents);
 const struct tape_head *host_peek(const char **contents);     /* whatever it is; NULL: the end */
 enum { HOST_ALL_STEPS = 0xfffff };             /* in a key: any of the call's */
 uint64_t host_key(uint64_t call, uint32_t step);
+void host_skip_poll(void);                     /* the next record is one: what it and the program were given is put in place, no more */
 bool host_open(uint64_t call);                 /* it is in host.open */
 
 /* ---- host_threads.c ---- */
