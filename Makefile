@@ -5,7 +5,8 @@
 #   build/libheddle_core.a  the same objects, for unit tests and fuzzers
 #   build/shims/            empty libcudart.so.N for machines without a toolkit, and libcuda.so for dlopen;
 #                           in shims/bin the launcher as ptxas and nvcc;
-#                           in shims/nvml the library as libnvidia-ml.so.1
+#                           in shims/nvml the library as libnvidia-ml.so.1;
+#                           in shims/python what `heddle python` gives an interpreter
 #
 # Variables: BUILD=dir  WERROR=1  SAN=-fsanitize=..  CC=..  PREFIX=/usr/local  DESTDIR=  FUZZ_SECONDS=10  V=1
 
@@ -110,7 +111,8 @@ standins := $(BUILD)/shims/bin/ptxas $(BUILD)/shims/bin/nvcc
 # The driver in a folder without the empty libcudart, for the loader's path of programs that open everything.
 driver_shims := $(BUILD)/shims/driver/libcuda.so $(BUILD)/shims/driver/libcuda.so.1
 cudart_shims := $(foreach v,11.0 12 13,$(BUILD)/shims/libcudart.so.$(v))
-shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1 $(standins) $(driver_shims) $(BUILD)/shims/nvml/libnvidia-ml.so.1
+python_shims := $(patsubst runtime/cli/python/%,$(BUILD)/shims/python/%,$(wildcard runtime/cli/python/*.py))
+shims: $(cudart_shims) $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1 $(standins) $(driver_shims) $(BUILD)/shims/nvml/libnvidia-ml.so.1 $(python_shims)
 
 # Empty, but with the SONAME and the version node that the loader asks for; the preloaded library has the symbols.
 $(cudart_shims): $(BUILD)/shims/libcudart.so.%: Makefile
@@ -129,6 +131,9 @@ $(BUILD)/shims/libcuda.so $(BUILD)/shims/libcuda.so.1:
 # In a folder of its own, which is always on the loader's path: the library itself under NVML's name.
 $(BUILD)/shims/nvml/libnvidia-ml.so.1:
 	@mkdir -p $(@D); ln -sf ../../libheddle.so $@; ln -sf ../../libheddle.so $(@D)/libnvidia-ml.so
+
+$(BUILD)/shims/python/%.py: runtime/cli/python/%.py
+	@mkdir -p $(@D); cp $< $@
 
 # ---- demo: a CUDA driver-API program in plain C, its PTX inside ----
 
@@ -236,6 +241,8 @@ install: all                                                         ## install 
 	install -d $(DESTDIR)$(PREFIX)/lib/heddle/shims/nvml
 	ln -sf ../../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/nvml/libnvidia-ml.so.1
 	ln -sf ../../libheddle.so $(DESTDIR)$(PREFIX)/lib/heddle/shims/nvml/libnvidia-ml.so
+	install -d $(DESTDIR)$(PREFIX)/lib/heddle/shims/python
+	install -m 644 $(python_shims) $(DESTDIR)$(PREFIX)/lib/heddle/shims/python
 
 clean:                                                               ## remove the build folder
 	rm -rf $(BUILD)

@@ -1,4 +1,5 @@
 /* Code: from any image to a parsed module, to modules of contexts, to functions. Everything here runs under the.code. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,19 @@ static void cubin_take(struct code *c, const struct fatbin_pick *pick)
     fatbin_blob_free(&blob);
 }
 
+/* PyTorch is not rebuilt as easily as a program. */
+static enum status no_ptx(const struct code *c, const struct fatbin_pick *pick, unsigned gpu, struct error *err)
+{
+    enum status st = fatbin_no_ptx(pick, c->name, gpu, err);
+    char *hint = err && strstr(c->name, " of libtorch") ? strstr(err->text, "\nhint: ") : NULL;
+    if (hint) {
+        *hint = 0;
+        error_hint(err, "`heddle python` computes PyTorch's own operations on the host, and runs what torch.compile makes; in a build of PyTorch with TORCH_CUDA_ARCH_LIST=%u.%u+PTX they run here",
+                   gpu / 10, gpu % 10);
+    }
+    return st;
+}
+
 static enum status load_header(struct code *c, struct parts *p, const void *header, size_t bytes, unsigned gpu, struct error *err)
 {
     struct fatbin_pick pick;
@@ -76,7 +90,7 @@ static enum status load_header(struct code *c, struct parts *p, const void *head
     if (st != ST_OK)
         return name_damage(c->name, err);
     if (!pick.has_ptx)
-        return fatbin_no_ptx(&pick, c->name, gpu, err);
+        return no_ptx(c, &pick, gpu, err);
     cubin_take(c, &pick);
     return part_unpack(p, &pick, c->name, err);
 }
@@ -95,7 +109,7 @@ static enum status load_units(struct code *c, struct parts *p, const void *wrapp
         else if (pick.has_ptx)
             st = part_unpack(p, &pick, c->name, err);
         else if (*pick.seen)
-            st = fatbin_no_ptx(&pick, c->name, gpu, err);
+            st = no_ptx(c, &pick, gpu, err);
         if (st != ST_OK)
             return st;
     }
@@ -184,6 +198,14 @@ static enum status parse_bodies(struct ptx_module *m, struct error *err)
     return ST_OK;
 }
 
+/* The file that an image is part of: the program, or a library of it. */
+static const char *file_of(const void *image)
+{
+    Dl_info in;
+    const char *slash = dladdr(image, &in) && in.dli_fname ? strrchr(in.dli_fname, '/') : NULL;
+    return slash ? slash + 1 : program_invocation_short_name;
+}
+
 enum status code_load(struct code **out, const void *image, size_t bytes, const char *name, unsigned gpu, struct error *err)
 {
     *out = NULL;
@@ -194,7 +216,7 @@ enum status code_load(struct code **out, const void *image, size_t bytes, const 
     if (name)
         snprintf(c->name, sizeof c->name, "%s", name);
     else
-        snprintf(c->name, sizeof c->name, "module %u of %.64s", ++count, program_invocation_short_name);
+        snprintf(c->name, sizeof c->name, "module %u of %.64s", ++count, file_of(image));
     struct parts parts = {0};
     enum status st = load_parts(c, &parts, image, bytes, gpu, err);
     if (st == ST_OK && parts.at.n == 1) {

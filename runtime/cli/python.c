@@ -1,5 +1,5 @@
 /* `heddle python`: a Python interpreter under Heddle, with what its CUDA packages need so that PTX reaches us: stand-ins for the tools that they call, and
- * caches of their own, since what they keep there is no machine code for a GPU. What the user has set stays. */
+ * caches of their own, since what they keep there is no machine code for a GPU. What the user has set stays. runtime/cli/python/ is what the interpreter itself is given. */
 #include "runtime/cli/cli.h"
 
 #include <stdlib.h>
@@ -7,13 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* @ is the folder of shims, ~ Heddle's cache. */
+/* @ is the folder of shims, ~ Heddle's cache; anything else stands for itself. */
 static const struct { const char *name, *value; } settings[] = {
     {"TRITON_PTXAS_PATH", "@/bin/ptxas"},
     {"TRITON_PTXAS_BLACKWELL_PATH", "@/bin/ptxas"},
     {"TRITON_LIBCUDA_PATH", "@/driver"},
     {"TRITON_CACHE_DIR", "~/triton"},
     {"TORCHINDUCTOR_CACHE_DIR", "~/inductor"},
+    {"TORCHINDUCTOR_DETERMINISTIC", "1"},      /* it does not measure kernels to choose among them: here that says nothing, and takes long */
+    {"TORCHINDUCTOR_SHAPE_PADDING", "0"},      /* as the one above, before PyTorch 2.10 */
     {"CUPY_CACHE_DIR", "~/cupy"},
     {"NUMBA_CACHE_DIR", "~/numba"},
     {"WARP_CACHE_PATH", "~/warp"},
@@ -60,10 +62,11 @@ static bool prepare_python(const struct cli *c)
         const char *v = settings[i].value;
         if (*v == '~' && !cached)
             continue;
-        snprintf(value, sizeof value, "%s%s", *v == '@' ? c->shims : cache, v + 1);
+        const char *folder = *v == '@' ? c->shims : *v == '~' ? cache : "";
+        snprintf(value, sizeof value, "%s%s", folder, v + (*folder != 0));
         ok &= setenv(settings[i].name, value, 0) == 0;
     }
-    return ok && prepend(c, "PATH", "bin") && prepend(c, "LD_LIBRARY_PATH", "driver");
+    return ok && prepend(c, "PATH", "bin") && prepend(c, "LD_LIBRARY_PATH", "driver") && prepend(c, "PYTHONPATH", "python");
 }
 
 int verb_python(struct cli *c, int argc, char **argv)
