@@ -36,7 +36,7 @@ static void describe_nearest(const struct ctx *c, uint64_t address, unsigned byt
         snprintf(buf, n, "0x%llx is %llu bytes before the start of %s [0x%llx, 0x%llx), %llu bytes", (unsigned long long)address,
                  (unsigned long long)(r.lo - address), r.what, lo, hi, size);
     else
-        snprintf(buf, n, "the last %llu bytes lie after the end of %s [0x%llx, 0x%llx), %llu bytes",
+        snprintf(buf, n, "the last %llu bytes lie after the end of %s [0x%llx, 0x%llx), %llu bytes; hardware would not see that (--slack)",
                  (unsigned long long)(address + bytes - r.hi), r.what, lo, hi, size);
 }
 
