@@ -191,10 +191,71 @@ START_TEST(long_kernels_go_back_from_near)
 }
 END_TEST
 
+/* Three times: four lanes print a line. */
+static const char printing_ptx[] =
+    ".version 8.0\n.target sm_70\n.address_size 64\n"
+    ".extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);\n"
+    ".global .align 1 .b8 text[4] = {104, 105, 10, 0};\n"
+    ".visible .entry printing()\n{\n"
+    "  .reg .pred %p<2>; .reg .b32 %r<3>; .reg .b64 %rd<3>;\n"
+    "  mov.u32 %r1, 0;\n"
+    "  mov.u64 %rd1, text;\n"
+    "  cvta.global.u64 %rd2, %rd1;\n"
+    "loop:\n"
+    "  {\n  .param .b64 f; .param .b64 a; .param .b32 r;\n"
+    "  st.param.b64 [f], %rd2;\n"
+    "  st.param.b64 [a], 0;\n"
+    "  call (r), vprintf, (f, a);\n  }\n"
+    "  add.s32 %r1, %r1, 1;\n"                                                                                  /* insn 6 */
+    "  setp.lt.u32 %p1, %r1, 3;\n"
+    "  @%p1 bra loop;\n"
+    "  ret;\n}\n";
+
+static int printed_to = -1;
+
+static void *program_printing(void *unused)
+{
+    struct rt_module *m;
+    struct error err;
+    char path[] = "/tmp/heddle-printed-XXXXXX";
+    (void)unused;
+    program_begin();
+    ck_assert_msg(rt_module_load(&m, context, printing_ptx, 0, "printing.ptx", &err) == ST_OK, "%s", err.text);
+    module = m;
+    printed_to = mkstemp(path);
+    ck_assert_int_ge(printed_to, 0);
+    unlink(path);
+    fflush(stdout);
+    int before = dup(STDOUT_FILENO);
+    dup2(printed_to, STDOUT_FILENO);
+    ck_assert_int_eq(program_launch("printing", 1, 4, (void *[]){NULL}), ST_OK);
+    fflush(stdout);
+    dup2(before, STDOUT_FILENO);
+    return NULL;
+}
+
+START_TEST(texts_are_printed_once)
+{
+    client_start(program_printing);
+    ask("break at=*printing+6");
+    go("continue");
+    go("continue");
+    go("reverse-continue");
+    evals("%r1", "0");
+    go("reverse-stepi 2");
+    go("continue");
+    go("continue");
+    evals("%r1", "1");
+    client_finish();
+    ck_assert_int_eq(lseek(printed_to, 0, SEEK_END), 3 * 4 * 3);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
         instructions_are_taken_back, the_breakpoint_before_is_found, the_write_before_is_found, lines_are_taken_back,
-        what_was_stepped_and_set_is_done_again, the_way_to_an_error_is_seen, long_kernels_go_back_from_near};
+        what_was_stepped_and_set_is_done_again, the_way_to_an_error_is_seen, long_kernels_go_back_from_near,
+        texts_are_printed_once};
     return client_tests("runtime_debug_reverse", tests, sizeof tests / sizeof *tests);
 }
