@@ -251,6 +251,10 @@ static void screen_breakpoints(struct session *s, char *args)
         const struct breakpoint *b = &s->breakpoints.at[i];
         const struct wire_line *l = server_row(&a, b->server);
         tell("%3u  %-10s  %-7s  %5s  %s", b->number, b->watch ? "watchpoint" : "breakpoint", b->disabled ? "no" : "yes", l ? wire_text(l, "hits") : "0", b->what);
+        if (b->watch && strstr(b->request, " mode=read"))
+            tell(", read");
+        if (b->watch && strstr(b->request, " mode=access"))
+            tell(", read or written");
         if (l && wire_number(l, "places", 1) == 0)
             tell(", pending");
         if (l && wire_number(l, "places", 1) > 1)

@@ -67,7 +67,23 @@ static const char source_ptx[] =
     ".b8 9\n.b32 0\n.b8 118\n.b8 0\n.b32 24\n"                                                         /* v */
     ".b8 0\n.b8 0\n.b8 0\n}\n";
 
-static void *program(void *unused)
+/* Another text, to be linked before it. */
+static const char other_ptx[] = ".version 8.0\n.target sm_70\n.address_size 64\n.visible .func other()\n{\n  ret;\n}\n";
+static struct rt_link *link_of_two;
+
+static const void *linked(struct rt_context *context)
+{
+    struct error err;
+    void *image;
+    size_t bytes;
+    ck_assert_int_eq(rt_link_create(&link_of_two, context), ST_OK);
+    ck_assert_msg(rt_link_add(link_of_two, other_ptx, 0, "other.ptx", &err) == ST_OK, "%s", err.text);
+    ck_assert_msg(rt_link_add(link_of_two, source_ptx, 0, "fill.ptx", &err) == ST_OK, "%s", err.text);
+    ck_assert_msg(rt_link_complete(link_of_two, &image, &bytes, &err) == ST_OK, "%s", err.text);
+    return image;
+}
+
+static void *program_of(bool of_two)
 {
     struct rt_context *context;
     struct rt_module *module;
@@ -75,10 +91,9 @@ static void *program(void *unused)
     struct error err = {0};
     uint32_t n = 10;
     uint64_t out;
-    (void)unused;
     ck_assert_int_eq(rt_start(&err), ST_OK);
     ck_assert_int_eq(rt_primary_retain(&context, 0), ST_OK);
-    ck_assert_msg(rt_module_load(&module, context, source_ptx, 0, "fill.ptx", &err) == ST_OK, "%s", err.text);
+    ck_assert_msg(rt_module_load(&module, context, of_two ? linked(context) : source_ptx, 0, "fill.ptx", &err) == ST_OK, "%s", err.text);
     ck_assert_int_eq(rt_alloc(context, 128, &out, NULL), ST_OK);
     ck_assert_int_eq(rt_module_function(&f, module, "_Z4filliPf", &err), ST_OK);
     struct rt_stream *s = rt_stream_legacy(context);
@@ -87,6 +102,22 @@ static void *program(void *unused)
     ck_assert(((float *)(uintptr_t)out)[3] == 3 * 2 + 1 + 10);
     return NULL;
 }
+
+static void *program(void *unused) { return (void)unused, program_of(false); }
+static void *program_linked(void *unused) { return (void)unused, program_of(true); }
+
+START_TEST(each_linked_text_has_its_own)
+{
+    client_start(program_linked);
+    ask("break at=fill.cu:6 if=\"i == 3\"");
+    go("continue");
+    evals("n", "10");
+    evals("v", "7");
+    has(ask("info locals"), "name=tile space=shared");
+    has(ask("ptx count=3"), "cvt.rn.f32.s32 %f3, %r1;");
+    client_finish();
+}
+END_TEST
 
 START_TEST(source_variables_have_values)
 {
@@ -121,6 +152,6 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        source_variables_have_values};
+        source_variables_have_values, each_linked_text_has_its_own};
     return client_tests("runtime_debug_source", tests, sizeof tests / sizeof *tests);
 }
