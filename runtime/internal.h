@@ -437,6 +437,7 @@ struct op *transfer_ended(bool alone);                  /* one whose time is ove
 void sim_stop(void);
 /* For the debugger: see grid_residents; the state of an SM's pipeline as lines of text, to be freed, NULL: there is no such SM. */
 size_t sim_residents(const struct device *d, uint64_t grid_id, struct emu_cta **out, size_t n);
+bool sim_inside(void);                                  /* a simulated GPU is in the middle of a window: its state cannot be saved now */
 char *sim_describe(const struct device *d, uint32_t sm);
 /* sim_report.c: what the settings stats, stats_file and out ask for. */
 enum status report_open(struct device *d, struct error *err) MUST_CHECK;

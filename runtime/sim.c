@@ -9,6 +9,7 @@
 
 enum { SLICE_CYCLES = 20000 };
 
+static bool inside;                            /* a window, perhaps */
 static bool awaits_state;                      /* kernels that begin are in the state that will be loaded */
 
 bool sim_on(void) { return rt_knobs()->mode == KNOB_MODE_SIM; }
@@ -153,7 +154,9 @@ enum slice sim_slice(struct device *d, struct sim_launch *l)
     uint64_t wanted = debug_on() ? debug_cycle_wanted() : UINT64_MAX;
     until = wanted > now && wanted < until ? wanted : until;
     until = sample < until ? sample : until;
+    inside = true;
     enum timing_stop stop = timing_gpu_run(d->gpu, until);
+    inside = false;
     d->slice_end = stop == TIMING_HALTED ? until : 0;
     if (stop == TIMING_HALTED)
         return SLICE_HALTED;
@@ -209,6 +212,8 @@ enum status sim_configuration(struct textbuf *out, struct error *err)
     textbuf_add(out, "lowering = %d\n", (int)rt_knobs()->lowering);
     return ST_OK;
 }
+
+bool sim_inside(void) { return inside; }
 
 void sim_await_state(bool on) { awaits_state = on; }
 

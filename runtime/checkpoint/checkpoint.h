@@ -29,6 +29,9 @@ bool checkpoint_whole_rows(bool wanted);
 struct hck_reader;
 enum status checkpoint_decode_as(struct hck_reader *r, struct error *err) MUST_CHECK;
 
+/* A debugger wants one as soon as the simulated GPU is between two windows. Executing thread. False: another one is not written yet. */
+bool checkpoint_ask(const char *path);
+
 /* Whether something outside the program wants one now: a look at a word or two. Any thread. */
 extern atomic_int checkpoint_watch;            /* there is something to look at: time, or a page for requests */
 bool checkpoint_is_wanted(void);

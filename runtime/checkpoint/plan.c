@@ -155,9 +155,20 @@ enum status checkpoint_start(struct error *err)
     return ST_OK;
 }
 
+static char asked[4096];                       /* a debugger's file; "": none */
+
+bool checkpoint_ask(const char *path)
+{
+    if (*asked)
+        return false;
+    snprintf(asked, sizeof asked, "%s", path);
+    atomic_store(&checkpoint_watch, 1);
+    return true;
+}
+
 bool checkpoint_is_wanted(void)
 {
-    return request_waits() || (plan.unit == EVERY_SECONDS && now_ns() >= __atomic_load_n(&state.due_ns, __ATOMIC_RELAXED));
+    return *asked || request_waits() || (plan.unit == EVERY_SECONDS && now_ns() >= __atomic_load_n(&state.due_ns, __ATOMIC_RELAXED));
 }
 
 const char *checkpoint_number(void) { return state.text; }
@@ -391,7 +402,12 @@ void checkpoint_grid_halts(struct grid_run *r)
     if (second_stage(r))
         return;
     bool now = state.owed;
-    enum status st = ST_OK;
+    enum status st = *asked ? take(r, asked, &err) : ST_OK;
+    if (st != ST_OK && st != ST_NOT_READY)
+        log_error("%s", err.text);
+    if (st != ST_NOT_READY)
+        *asked = 0;
+    st = ST_OK;
     if (request_waits())
         st = serve_request(r, &err);
     if (st != ST_NOT_READY && (once_is_due(r) || (now && plan.once && !state.over)))

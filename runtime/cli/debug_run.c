@@ -455,7 +455,7 @@ void command_checkpoint(struct session *s, const char *word, char *args)
         return;
     wire_add_word(&file, args);
     if (!file.failed && ask(s, &a, "checkpoint %s", file.at))
-        tell("[written: %s]\n", args);
+        tell(a.lines.n && *wire_text(&a.lines.at[0], "written") ? "[%s is written within some hundred cycles, when the kernel goes on]\n" : "[written: %s]\n", args);
     if (!file.failed)
         wire_answer_free(&a);
     textbuf_free(&file);

@@ -393,10 +393,14 @@ bool serve_reverse_continue(const struct request *q, struct out *o, struct error
 bool serve_checkpoint(const struct request *q, struct out *o, struct error *err)
 {
     const char *file = request_word(q, 0);
-    (void)o;
     if (!file)
         return refuse(err, "checkpoint FILE");
-    if (sim_on())
-        return refuse(err, "on the simulated GPU checkpoints are not written from the debugger: heddle sim --checkpoint=kernel:N,cycle:C does");
+    if (sim_on() && sim_inside()) {            /* a warp stopped in the middle of a window */
+        if (!checkpoint_ask(file))
+            return refuse(err, "another checkpoint is written first, when the kernel goes on");
+        out_line(o);
+        out_str(o, "written", "later");
+        return true;
+    }
     return checkpoint_save(file, "in the debugger", err) == ST_OK;
 }
