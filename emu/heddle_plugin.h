@@ -22,6 +22,7 @@
 #define HEDDLE_PLUGIN_H
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -64,7 +65,8 @@ __attribute__((weak)) HEDDLE_PLUGIN_PUBLIC const struct heddle_plugin_host *hedd
 
 static inline struct heddle_thread heddle_thread(void)
 {
-    struct heddle_thread t = {0};
+    struct heddle_thread t;
+    memset(&t, 0, sizeof t);
     if (heddle_plugin)
         heddle_plugin->thread(&t, sizeof t);
     return t;
