@@ -313,6 +313,9 @@ static void judge_instructions(struct info *in)
             problem(in, "`%s` is not executed yet; a kernel that reaches it fails there (%s)", ptx_op_text((enum ptx_op)op),
                     demangle(found->where[op], name, sizeof name));
     }
+    char names[300];
+    if (inspect_undefined(found, names, sizeof names))
+        problem(in, "functions that no module here defines (%s): a kernel that calls one fails there,\n    unless --plugin=LIBRARY.so has it", names);
 }
 
 static void judge(struct info *in, const struct target *t, bool is_program)

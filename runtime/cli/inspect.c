@@ -1,6 +1,9 @@
 #include "runtime/cli/inspect.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "emu/builtin.h"
 
 static const bool executed[PTX_OP_COUNT] = {
 #define DECODE(op, fn) [PTX_OP_##op] = true,
@@ -36,6 +39,37 @@ static void inspect_function(struct inspection *in, struct ptx_module *m, uint32
     }
 }
 
+enum { CALLED = 1, DEFINED };
+
+/* Without memory a name is not listed. */
+static void note_function(struct inspection *in, const struct ptx_function *f)
+{
+    uintptr_t before = 0;
+    size_t n = strlen(f->name);
+    bool defined = f->has_body || builtin_find(f->name), known = map_get_str(&in->functions, f->name, n, &before);
+    if (known && (before == DEFINED || !defined))
+        return;
+    char *name = strdup(f->name);              /* the map keeps it, as long as the launcher runs */
+    if (name)
+        (void)!map_put_str(&in->functions, name, n, defined ? DEFINED : CALLED);
+}
+
+unsigned inspect_undefined(const struct inspection *in, char *buf, size_t n)
+{
+    unsigned found = 0;
+    size_t at = 0;
+    buf[0] = 0;
+    for (size_t i = 0; i < in->functions.cap; i++) {
+        const struct map_slot *s = &in->functions.slots[i];
+        if (!s->hash || s->value != CALLED)
+            continue;
+        if (at < n)
+            at += (size_t)snprintf(buf + at, n - at, "%s%s", found ? ", " : "", s->key);
+        found++;
+    }
+    return found;
+}
+
 void inspect_ptx(struct inspection *in, const char *name, const char *text, size_t bytes)
 {
     struct ptx_module *m;
@@ -44,7 +78,10 @@ void inspect_ptx(struct inspection *in, const char *name, const char *text, size
         note_bad(in, &err);
         return;
     }
-    for (uint32_t i = 0; i < m->n_functions && bytes < LARGE_BYTES; i++)
+    for (uint32_t i = 0; i < m->n_functions && bytes < LARGE_BYTES; i++) {
         inspect_function(in, m, i);
+        if (!m->functions[i].is_entry)
+            note_function(in, &m->functions[i]);
+    }
     ptx_module_free(m);
 }
