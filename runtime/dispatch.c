@@ -17,6 +17,7 @@
 
 #include "emu/debug.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/warm.h"
 #include "runtime/debug/debug.h"
 #include "runtime/dispatch.h"
 #include "timing/timing.h"
@@ -125,18 +126,43 @@ static enum emu_result creep(const struct grid_run *r, struct emu_cta *cta, stru
     return EMU_YIELD;
 }
 
+/* As creep, and what it touches is noted. Lanes that wait for others of their warp let them go on. */
+static enum emu_result creep_noted(const struct grid_run *r, struct emu_cta *cta, struct emu_worker *w, uint64_t n)
+{
+    enum { WARPS = 1024 / 32 * 16 };           /* of a cluster */
+    int32_t patience[WARPS] = {0};
+    while (n) {
+        uint64_t before = n;
+        for (uint32_t i = 0; i < r->warps * r->cluster_ctas && i < WARPS && n; i++) {
+            struct emu_event e;
+            enum emu_result how = emu_debug_step(emu_cta_of_rank(cta, i / r->warps), w, i % r->warps, &patience[i], &e);
+            if (how == EMU_FAULT || how == EMU_BREAK)
+                return how;
+            if (how == EMU_YIELD || e.insn)    /* DONE: its last one */
+                warm_note(&e);
+            n -= how == EMU_YIELD;
+        }
+        enum emu_result how = n == before ? emu_cta_run(cta, w, 1) : EMU_YIELD;
+        if (how != EMU_YIELD)
+            return how;
+        n -= n == before;
+    }
+    return EMU_YIELD;
+}
+
 /* As emu_cta_run, but not beyond where the grid must halt: exactly there when this is the only worker. */
 static enum emu_result cta_some(struct grid_run *r, struct worker *w, struct emu_cta *cta, int64_t quantum)
 {
+    bool noted = warm_on();
     if (r->halt_insns == UINT64_MAX)
-        return emu_cta_run(cta, w->emu, quantum);
+        return noted ? creep_noted(r, cta, w->emu, (uint64_t)quantum) : emu_cta_run(cta, w->emu, quantum);
     struct emu_counters n;
     emu_worker_counters(w->emu, &n);
     uint64_t more = n.warp_insns - w->told, ran = atomic_fetch_add_explicit(&r->live_insns, more, memory_order_relaxed) + more;
     w->told = n.warp_insns;
     uint64_t rest = ran < r->halt_insns ? r->halt_insns - ran : 0, near = rest / NEARER + 1;
     bool exact = !r->halt_loosely && rest <= CREEP_INSNS;
-    enum emu_result how = !rest ? EMU_YIELD : exact ? creep(r, cta, w->emu, rest) : emu_cta_run(cta, w->emu, near < (uint64_t)quantum ? (int64_t)near : quantum);
+    enum emu_result how = !rest ? EMU_YIELD : noted ? creep_noted(r, cta, w->emu, exact || near > (uint64_t)quantum ? (exact ? rest : (uint64_t)quantum) : near) : exact ? creep(r, cta, w->emu, rest) : emu_cta_run(cta, w->emu, near < (uint64_t)quantum ? (int64_t)near : quantum);
     if (how == EMU_YIELD && (!rest || exact)) {
         r->halt_reached = true;
         atomic_store(&r->halt, true);

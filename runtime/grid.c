@@ -5,6 +5,7 @@
 #include "emu/debug.h"
 #include "emu/snapshot.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/warm.h"
 #include "runtime/debug/debug.h"
 #include "runtime/dispatch.h"
 #include "timing/timing.h"
@@ -102,7 +103,7 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     atomic_store(&r->stop, UINT64_MAX);
     atomic_store(&r->thread_insns, 0);
     atomic_store(&r->warp_insns, 0);
-    r->ordered = f->ordered || the.n_workers == 1 || r->n_ctas == 1;
+    r->ordered = f->ordered || the.n_workers == 1 || r->n_ctas == 1 || warm_on();
     r->waits = (f->can_wait && f->ordered) || o->cooperative;     /* waiting takes a strong load or an atomic with a result */
     r->together = r->waits;
     r->ordered = r->ordered || r->waits;

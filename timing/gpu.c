@@ -579,3 +579,15 @@ void timing_copy_to_device(struct timing_gpu *g, uint64_t address, uint64_t byte
         cache_fill(&l->l2, a, &v);
     }
 }
+
+void timing_touch(struct timing_gpu *g, uint64_t sector)
+{
+    static const struct line_mask whole = {{UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}};
+    struct dram_place p = addrmap_place(&g->map, sector);
+    struct cache *l2 = &g->channels[p.channel].slices[p.slice % g->config.mem.slices].l2;
+    struct cache_victim v;
+    if (cache_probe(l2, sector, &whole, false) == CACHE_HIT)
+        cache_read(l2, sector, &whole, &v);
+    else
+        cache_fill(l2, sector, &v);
+}

@@ -104,5 +104,7 @@ char *timing_debug_sm(const struct timing_gpu *g, uint32_t sm);
 
 /* What the host copied to the device is in L2 afterwards, when the configuration says so (mem.copy_fills_l2). No time passes. */
 void timing_copy_to_device(struct timing_gpu *g, uint64_t address, uint64_t bytes);
+/* The sector is in L2, as if it had just been read. No time passes, nothing is counted. */
+void timing_touch(struct timing_gpu *g, uint64_t sector);
 
 #endif

@@ -12,6 +12,7 @@
 #include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/pages.h"
 #include "runtime/checkpoint/timing.h"
+#include "runtime/checkpoint/warm.h"
 
 static enum status no_section(const char *name, struct error *err)
 {
@@ -466,6 +467,8 @@ static enum status take_up_launches(struct hck_reader *r, struct op *const *ops,
     struct timing_names names = {.n_begun = 0};
     VEC(struct op *) begun = {0};
     enum status st = timing_wanted(r, &timing, err);
+    if (st == ST_OK && !timing)
+        st = warm_restore(r, err);
     for (size_t i = 0; i < n && st == ST_OK; i++)
         if (l[i].begun && (st = take_up_launch(ops[i], &l[i], begun.n, err)) == ST_OK && !vec_push(&begun, ops[i]))
             st = ST_OUT_OF_MEMORY;

@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/restore.h"
 #include "runtime/checkpoint/timing.h"
+#include "runtime/checkpoint/warm.h"
 
 /* ---- contexts ---- */
 
@@ -233,6 +234,8 @@ static enum status launch_all(struct hck_reader *r, const struct loaded *in, con
     pthread_mutex_unlock(&the.lock);
     if (st == ST_OK && most)
         st = timing_wanted(r, &timing, err);
+    if (st == ST_OK && most && !timing)
+        st = warm_restore(r, err);
     for (size_t i = 0; i < n && i < most && st == ST_OK; i++)
         st = launch(&l[i], in, q->path, &begun, err);
     if (st == ST_OK && timing)

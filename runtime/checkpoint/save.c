@@ -15,6 +15,7 @@
 #include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/pages.h"
 #include "runtime/checkpoint/timing.h"
+#include "runtime/checkpoint/warm.h"
 #include "runtime/debug/debug.h"
 #include "runtime/dispatch.h"
 #include "timing/timing.h"
@@ -404,6 +405,8 @@ static enum status put_all(struct hck_writer *w, const char *note, struct error 
     enum status st = put_launches(w, &modules, err);
     if (st == ST_OK)
         put_memory(hck_section(w, HCK_MEMORY));
+    if (st == ST_OK)
+        warm_save(w);
     vec_free(&modules);
     return st;
 }
