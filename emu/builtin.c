@@ -52,25 +52,13 @@ bool builtin_string(struct ctx *c, struct warp *w, uint32_t lane, uint64_t addre
     return false;
 }
 
-/* A 64-bit parameter. */
-static uint64_t wide(uint32_t (*rows)[32], unsigned word, uint32_t lane)
-{
-    return rows[word][lane] | (uint64_t)rows[word + 1][lane] << 32;
-}
-
-static void set_wide(uint32_t (*rows)[32], unsigned word, uint32_t lane, uint64_t x)
-{
-    rows[word][lane] = (uint32_t)x;
-    rows[word + 1][lane] = (uint32_t)(x >> 32);
-}
-
 /* int vprintf(const char *format, void *args) */
 static enum status run_vprintf(struct ctx *c, struct warp *w, const struct insn *in, uint32_t mask, uint32_t (*params)[32], uint32_t (*returns)[32])
 {
     for (uint32_t m = mask; m; m &= m - 1) {
         uint32_t l = (uint32_t)__builtin_ctz(m);
         int32_t result;
-        enum status st = builtin_vprintf(c, w, in, l, wide(params, 0, l), wide(params, 2, l), &result);
+        enum status st = builtin_vprintf(c, w, in, l, builtin_wide(params, 0, l), builtin_wide(params, 2, l), &result);
         if (st != ST_OK)
             return st;
         returns[0][l] = (uint32_t)result;
@@ -86,7 +74,7 @@ static enum status run_malloc(struct ctx *c, struct warp *w, const struct insn *
     const struct emu_host *host = &c->grid->launch.host;
     for (uint32_t m = mask; m; m &= m - 1) {
         uint32_t l = (uint32_t)__builtin_ctz(m);
-        set_wide(returns, 0, l, host->heap_alloc ? host->heap_alloc(host->user, wide(params, 0, l)) : 0);
+        builtin_set_wide(returns, 0, l, host->heap_alloc ? host->heap_alloc(host->user, builtin_wide(params, 0, l)) : 0);
     }
     return ST_OK;
 }
@@ -99,7 +87,7 @@ static enum status run_free(struct ctx *c, struct warp *w, const struct insn *in
     mem_sites_flush(c);                        /* the blocks may have been ranges of their own */
     for (uint32_t m = mask; m; m &= m - 1) {
         uint32_t l = (uint32_t)__builtin_ctz(m);
-        uint64_t block = wide(params, 0, l);
+        uint64_t block = builtin_wide(params, 0, l);
         if (!block || (host->heap_free && host->heap_free(host->user, block)))
             continue;
         insn_fault(in, w, c, l, ST_ILLEGAL_ADDRESS, "free of 0x%llx, which is not a block of the device heap (freed twice?)", (unsigned long long)block);
@@ -113,16 +101,16 @@ static void assert_line(struct ctx *c, struct warp *w, uint32_t l, uint32_t (*pa
     const uint32_t *block = c->grid->launch.block, *id = c->cta->ctaid;
     uint32_t thread = w->number * WARP_SIZE + l;
     char buf[200];
-    if (!builtin_string(c, w, l, wide(params, 2, l), t))
+    if (!builtin_string(c, w, l, builtin_wide(params, 2, l), t))
         text_add(t, "?", 1);
     int n = snprintf(buf, sizeof buf, ":%u: ", params[4][l]);
     text_add(t, buf, (size_t)n);
-    if (!builtin_string(c, w, l, wide(params, 6, l), t))
+    if (!builtin_string(c, w, l, builtin_wide(params, 6, l), t))
         text_add(t, "?", 1);
     n = snprintf(buf, sizeof buf, ": block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `", id[0], id[1], id[2], thread % block[0], thread / block[0] % block[1],
                  thread / block[0] / block[1]);
     text_add(t, buf, (size_t)n);
-    if (!builtin_string(c, w, l, wide(params, 0, l), t))
+    if (!builtin_string(c, w, l, builtin_wide(params, 0, l), t))
         text_add(t, "?", 1);
     text_add(t, "` failed.", 9);
 }
@@ -149,7 +137,7 @@ static enum status run_set_conditional(struct ctx *c, struct warp *w, const stru
     (void)returns;
     for (uint32_t m = mask; m; m &= m - 1) {
         uint32_t l = (uint32_t)__builtin_ctz(m);
-        uint64_t handle = wide(params, 0, l), room = 0;
+        uint64_t handle = builtin_wide(params, 0, l), room = 0;
         char *at = mem_at(w, c, l, handle, true, &room);
         if (!at || room < sizeof params[2][l] || handle % sizeof params[2][l]) {
             insn_fault(in, w, c, l, ST_ILLEGAL_ADDRESS, "cudaGraphSetConditional of 0x%llx, which is no condition", (unsigned long long)handle);
@@ -160,26 +148,29 @@ static enum status run_set_conditional(struct ctx *c, struct warp *w, const stru
     return ST_OK;
 }
 
-static const struct { const char *name; builtin_fn fn; bool ordered; } table[] = {
-    { "vprintf", run_vprintf, true },
-    { "malloc", run_malloc, true },
-    { "free", run_free, true },
-    { "__assertfail", run_assertfail, false },
-    { "cudaGraphSetConditional", run_set_conditional, true },
+static const struct builtin table[] = {
+    { "vprintf", run_vprintf, BUILTIN_ORDERED },
+    { "malloc", run_malloc, BUILTIN_ORDERED },
+    { "free", run_free, BUILTIN_ORDERED },
+    { "__assertfail", run_assertfail, 0 },
+    { "cudaGraphSetConditional", run_set_conditional, BUILTIN_ORDERED },
+    { 0 },
 };
+
+static const struct builtin *const tables[] = { table, builtin_device };
 
 builtin_fn builtin_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (!strcmp(table[i].name, name))
-            return table[i].fn;
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (const struct builtin *b = tables[t]; b->name; b++)
+            if (!strcmp(b->name, name)) return b->fn;
     return NULL;
 }
 
-bool builtin_is_ordered(builtin_fn fn)
+unsigned builtin_traits(builtin_fn fn)
 {
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (table[i].fn == fn)
-            return table[i].ordered;
-    return false;
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (const struct builtin *b = tables[t]; b->name; b++)
+            if (b->fn == fn) return b->traits;
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* Functions that PTX calls but no module defines: device printf, malloc, free, assert. */
+/* Functions that PTX calls but no module defines: device printf, malloc, free, assert, and the system calls of the device runtime. */
 #ifndef HEDDLE_EMU_BUILTIN_H
 #define HEDDLE_EMU_BUILTIN_H
 #include "emu/engine.h"
@@ -7,8 +7,20 @@
  * .param declarations lay it out) is params[i][lane]. On a fault answers its status; insn_fault has then been called. */
 typedef enum status (*builtin_fn)(struct ctx *c, struct warp *w, const struct insn *in, uint32_t mask, uint32_t (*params)[32], uint32_t (*returns)[32]);
 
+enum { BUILTIN_ORDERED = 1 /* its results depend on the order of CTAs */, BUILTIN_LAUNCHES = 2 /* other kernels */ };
+struct builtin { const char *name; builtin_fn fn; unsigned traits; };
+extern const struct builtin builtin_device[];  /* builtin_device.c; ends with a name of NULL */
+
 builtin_fn builtin_find(const char *name);     /* NULL: there is no such function */
-bool builtin_is_ordered(builtin_fn fn);        /* its results depend on the order of calls: decode_says_calls_host */
+unsigned builtin_traits(builtin_fn fn);
+
+/* A 64-bit parameter or result, from word i on. */
+static inline uint64_t builtin_wide(uint32_t (*rows)[32], unsigned i, uint32_t lane) { return rows[i][lane] | (uint64_t)rows[i + 1][lane] << 32; }
+static inline void builtin_set_wide(uint32_t (*rows)[32], unsigned i, uint32_t lane, uint64_t x)
+{
+    rows[i][lane] = (uint32_t)x;
+    rows[i + 1][lane] = (uint32_t)(x >> 32);
+}
 
 /* One printf as vprintf does it (emu/builtin_printf.c): format and arguments at generic addresses of lane `lane`. The text goes to the launch's output.
  * *result: number of arguments, or -1 for a null format. */

@@ -464,7 +464,9 @@ static handler host_handler(struct decoder *d, const struct call *call, struct c
     struct error err;
     site->builtin = builtin_find(site->name);
     if (site->builtin && site->n_params <= BUILTIN_WORDS && site->n_returns <= BUILTIN_WORDS) {
-        if (builtin_is_ordered(site->builtin)) decode_says_calls_host(d);
+        unsigned traits = builtin_traits(site->builtin);
+        if (traits & BUILTIN_ORDERED) decode_says_calls_host(d);
+        if (traits & BUILTIN_LAUNCHES && !d->k->launches) d->k->launches = true;
         return run_builtin;
     }
     site->plugin = find_plugin(d, call, &err);

@@ -71,7 +71,7 @@ struct emu_kernel {
     uint32_t shared_bytes, dynamic_align, local_bytes;
     _Atomic uint32_t n_sites;                  /* grows with functions that are decoded late */
     uint32_t n_records, n_regs;
-    bool can_wait, ordered, calls_host, stacks;
+    bool can_wait, ordered, calls_host, launches, stacks;
     struct emu_kernel_facts facts;             /* as they were when the kernel was made: what a launch goes by */
     bool reserves;                             /* names the shared memory that the system reserves */
     void *lock;

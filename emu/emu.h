@@ -117,7 +117,8 @@ struct emu_kernel_facts {
     bool ordered;                              /* CTAs must run on one host thread for a result that does not depend on threads:
                                                   atomics whose result is used or whose operation does not commute (float add, exch, cas),
                                                   device malloc, printf, plug-ins, strong loads and stores, %clock */
-    bool calls_host;                           /* printf, malloc, free, plug-ins: what the host does depends on the order of their calls */
+    bool calls_host;                           /* printf, malloc, free, launches, plug-ins: what the host does depends on the order of their calls */
+    bool launches;                             /* other kernels, by the device runtime */
 };
 void emu_kernel_facts(const struct emu_kernel *k, struct emu_kernel_facts *out);
 /* What a declaration says by itself: nothing is parsed or decoded, the rest is 0. */
@@ -132,6 +133,8 @@ struct emu_host {                              /* what device built-ins ask of t
     bool (*heap_free)(void *user, uint64_t address);               /* false: not a heap block */
     uint64_t (*time_ns)(void *user);                               /* %globaltimer */
     bool (*again)(void *user);                                     /* a debugger went back: what runs has run before */
+    const struct emu_device_runtime *device;                       /* emu/device_runtime.h; NULL: kernels launch nothing */
+    void *launcher;                                                /* which grid it is, for device */
 };
 
 struct emu_launch {                            /* everything a launch says; copied by emu_grid_create */

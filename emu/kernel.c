@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/builtin.h"
 #include "emu/decoder.h"
 
 struct edge { uint32_t from, to; };
@@ -84,7 +85,12 @@ static bool survey_late(struct survey *s, const struct addressed *a)
 {
     s->k->ordered = true;
     s->k->reserves |= a->reserves;
-    for (uint32_t i = 0; i < s->m->n_functions; i++) s->k->calls_host |= !s->m->functions[i].has_body;
+    for (uint32_t i = 0; i < s->m->n_functions; i++) {
+        const struct ptx_function *f = &s->m->functions[i];
+        builtin_fn fn = f->has_body ? NULL : builtin_find(f->name);
+        s->k->calls_host |= !f->has_body;
+        s->k->launches |= fn && builtin_traits(fn) & BUILTIN_LAUNCHES;
+    }
     for (size_t i = 0; i < a->shared.n; i++) {
         const struct shared_use *u = &a->shared.at[i];
         if (!place_shared(s, u->function, u->sym, ptx_symbol_var(s->m, &s->m->functions[u->function], u->sym))) return false;
@@ -221,6 +227,7 @@ static void settle_facts(struct emu_kernel *k)
     f->can_wait = k->can_wait;
     f->ordered = k->ordered;
     f->calls_host = k->calls_host;
+    f->launches = k->launches;
 }
 
 static enum status kernel_make(struct emu_kernel **out, struct emu_image *im, uint32_t function, struct error *err)

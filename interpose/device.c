@@ -93,20 +93,6 @@ enum status cu_device_total_mem(unsigned *bytes, CUdevice dev)
     return ST_OK;
 }
 
-/* The driver's version is ahead of the toolkits it was written after: what later ones ask for are features, and no simulated GPU has them. */
-enum { ATTR_LAST = 147, ATTR_LATER = 255 };
-
-static bool attribute(int number, const struct rt_device_facts *f, struct rt_pci pci, int *value)
-{
-    switch (number) {
-#define ATTR(number, name, expression) case number: *value = (int)(expression); return true;
-#include "interpose/attr.def"
-    default: break;
-    }
-    *value = 0;
-    return number > ATTR_LAST && number <= ATTR_LATER;
-}
-
 enum { CC_MAJOR = 75, CC_MINOR = 76 };
 
 enum status cu_device_get_attribute(int *value, int attrib, CUdevice dev)
@@ -114,7 +100,7 @@ enum status cu_device_get_attribute(int *value, int attrib, CUdevice dev)
     enum status st = api_device(dev);
     if (st != ST_OK)
         return st;
-    if (!value || !attribute(attrib, rt_device_facts(dev), rt_device_pci(dev), value))
+    if (!value || !rt_device_attribute(dev, attrib, value))
         return ST_INVALID_VALUE;
     int told = attrib == CC_MAJOR || attrib == CC_MINOR ? api_caller_sm() : 0;
     if (told)

@@ -1,4 +1,5 @@
 /* Host functions in streams run on a thread of their own, because they may block on what another stream does. */
+#include <signal.h>
 #include <string.h>
 
 #include "runtime/internal.h"
@@ -7,6 +8,17 @@ static pthread_t thread;
 static bool runs;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static VEC(struct op *) calls;                 /* oldest first; all of this under the.lock */
+
+/* Threads of ours take no signals: the program's handlers run on its own threads. */
+bool thread_start(pthread_t *t, void *(*fn)(void *))
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool ok = pthread_create(t, NULL, fn, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok;
+}
 
 static void *run(void *unused)
 {

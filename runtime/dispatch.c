@@ -170,6 +170,9 @@ static enum emu_result cta_some(struct grid_run *r, struct worker *w, struct emu
     return how;
 }
 
+/* The turn ends, and the blocks that have begun stay. */
+static bool turn_ends(const struct grid_run *r) { return grid_halted(r) || r->crowded; }
+
 static bool stopped(const struct grid_run *r, uint64_t index)
 {
     return atomic_load_explicit(&quitting, memory_order_relaxed) || index > atomic_load_explicit(&r->stop, memory_order_relaxed) ||
@@ -301,7 +304,7 @@ static bool cta_turn(struct grid_run *r, struct worker *w, struct resident *c, i
             return false;
         emu_worker_counters(w->emu, &after);
         uint64_t warp = after.warp_insns - before.warp_insns, thread = after.thread_insns - before.thread_insns;
-        if (grid_halted(r))
+        if (turn_ends(r))
             return true;
         bool spins = thread < warp * SPIN_LANES;
         if (spins)
@@ -378,7 +381,7 @@ static void residents_turn(struct grid_run *r, struct worker *w)
         struct resident *c = &r->residents.at[i];
         if (!c->cta && !(c->cta = cta_make(r, w, c->index)))
             continue;
-        if (grid_halted(r) || cta_turn(r, w, c, 0))
+        if (turn_ends(r) || cta_turn(r, w, c, 0))
             continue;
         cta_end(r, w, c->cta);
         c->cta = NULL;
@@ -390,7 +393,7 @@ static void residents_turn(struct grid_run *r, struct worker *w)
 static void work_waiting(struct grid_run *r, struct worker *w)
 {
     uint64_t next;                             /* moves on while CTAs run, too: see claim */
-    while (r->residents.n < r->residency && (next = atomic_load(&r->next)) < r->end && !stopped(r, next) && !grid_halted(r)) {
+    while (r->residents.n < r->residency && (next = atomic_load(&r->next)) < r->end && !stopped(r, next) && !turn_ends(r)) {
         struct resident c = {.index = next, .quantum = QUANTUM_FIRST};
         atomic_store(&r->next, next + 1);
         c.cta = cta_make(r, w, c.index);
@@ -563,6 +566,7 @@ void dispatch_turn(struct grid_run *r)
 {
     atomic_store(&r->live_insns, atomic_load(&r->warp_insns));
     atomic_store(&r->pause, false);
+    r->crowded = false;
     work(r, &workers[0]);
     helpers_join();
     show_fault(r);

@@ -33,6 +33,7 @@ struct grid_run {
     uint32_t residency;
     uint32_t cluster_ctas;
     bool ordered, waits;
+    bool crowded;                              /* its blocks have launched so much that the turn ends */
     bool together;                             /* its CTAs may wait for each other */
     bool apart;                                /* with a debugger, this turn: as if there were none; else one CTA after the other */
     struct resident faulted;                   /* then: the one of fault; under fault_lock */

@@ -8,6 +8,7 @@
 #include "runtime/checkpoint/warm.h"
 #include "runtime/debug/debug.h"
 #include "runtime/dispatch.h"
+#include "runtime/nest.h"
 #include "timing/timing.h"
 
 static struct grid_run *free_runs;
@@ -106,6 +107,7 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     r->ordered = f->ordered || the.n_workers == 1 || r->n_ctas == 1 || warm_on();
     r->waits = (f->can_wait && f->ordered) || o->cooperative;     /* waiting takes a strong load or an atomic with a result */
     r->together = r->waits;
+    r->waits = r->waits || f->launches;        /* its blocks let those take turns that they launched */
     r->ordered = r->ordered || r->waits;
     uint64_t per_sm = function_ctas_per_sm(f, o->block[0] * o->block[1] * o->block[2], o->dynamic_shared_bytes);
     uint64_t most = (per_sm ? per_sm : 1) * c->device->facts->sm_count / r->cluster_ctas;
@@ -115,6 +117,7 @@ static void run_fill(struct grid_run *r, const struct launch_op *o)
     r->halt_loosely = true;
     r->halt_reached = false;
     r->warps = (o->block[0] * o->block[1] * o->block[2] + 31) / 32;
+    r->crowded = false;
     atomic_store(&r->halt, false);
     r->faulted.cta = NULL;
     r->look_at = debug_on() ? 0 : UINT64_MAX;
@@ -156,7 +159,7 @@ enum status grid_begin_from(struct op *op, struct grid_state *from, struct error
         .grid_id = r->grid_id, .cooperative = o->cooperative,
         .n_sm = (uint32_t)d->sm_count, .max_warps_per_sm = (uint32_t)(d->max_threads_per_sm / d->warp_size), .sm = (uint32_t)d->sm,
         .max_shared_bytes = (uint32_t)function_shared_limit(f), .stack_bytes = (uint32_t)c->limits[RT_LIMIT_STACK], .policy = (uint8_t)(sim_on() ? sim_policy(c->device) : EMU_ITS), .parallel = !r->ordered,
-        .host = {.user = c, .output = context_output, .heap_alloc = heap_alloc, .heap_free = heap_free, .time_ns = device_time, .again = runs_again},
+        .host = {.user = c, .output = context_output, .heap_alloc = heap_alloc, .heap_free = heap_free, .time_ns = device_time, .again = runs_again, .device = &nest_calls, .launcher = op},
     };
     memcpy(l.grid, o->grid, sizeof l.grid);
     memcpy(l.block, o->block, sizeof l.block);
@@ -283,6 +286,7 @@ void grid_keep(const struct grid_run *r, struct sink *to)
 {
     struct emu_counters now;
     emu_worker_counters(dispatch_worker(), &now);
+    put_u64(to, nest_moment(r->op));
     put_u64(to, atomic_load(&r->next));
     put_u64(to, atomic_load(&r->done));
     put_u64(to, atomic_load(&r->thread_insns) + now.thread_insns - r->turn_from.thread_insns);
@@ -308,6 +312,7 @@ bool grid_put_back(struct grid_run *r, struct source *from)
     residents_free(r);
     atomic_store(&r->stop, UINT64_MAX);
     r->fault.status = ST_OK;
+    nest_back(r->op, get_u64(from));
     atomic_store(&r->next, get_u64(from));
     atomic_store(&r->done, get_u64(from));
     atomic_store(&r->thread_insns, get_u64(from));

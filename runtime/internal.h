@@ -1,9 +1,9 @@
 /* What the files of runtime/ share and nobody else sees.
  *
- * Locks, in the order they may be taken:  the.code  >  the.lock  >  the.memory  >  the.handles
+ * Locks, in the order they may be taken:  the.code  >  preparing (launch.c)  >  the.lock  >  the.memory  >  the.handles
  *     the.lock     streams, operations, events, contexts' lists, waiters
  *     the.memory   the address space's free lists and allocation records, pools, mappings
- *     the.code     loading modules and libraries, decoding kernels
+ *     the.code     loading modules and libraries
  *     the.handles  free lists of objects
  * No lock is held while a kernel, a copy or a host function runs. */
 #ifndef HEDDLE_RUNTIME_INTERNAL_H
@@ -87,6 +87,7 @@ struct rt_context {
     struct rt_event *events;
     struct rt_module *modules;                          /* under the.code */
     size_t limits[RT_LIMITS];
+    size_t pending_launches, pending_tails;             /* of kernels that kernels launched, not begun yet: nest.h. Under the.lock */
     int settings[RT_SETTINGS];
     VEC(struct rt_context *) peers;
     VEC(struct store) stores;
@@ -186,6 +187,10 @@ struct launch_op {
     uint64_t params;                                    /* device address of the block; 0: none */
     bool cooperative;
     struct grid_run *run;
+    struct nest *nest;                                  /* what its kernel launched (nest.h); NULL: nothing */
+    bool nested; uint32_t depth;                        /* a kernel launched it, at which depth; then also: */
+    uint32_t slot_bytes;                                /* the room for parameters that it asked for */
+    uint64_t ready_cycle;                               /* on the simulated GPU */
 };
 
 struct condition_op {                                   /* stays at the head of its stream while a body runs in another, of its own */
@@ -198,6 +203,7 @@ struct condition_op {                                   /* stays at the head of 
 
 struct op {
     struct op *next;
+    struct op *next_ready;                              /* nest.c */
     struct rt_stream *stream;
     uint64_t seq;                                       /* order of enqueueing in the process */
     uint8_t kind;
@@ -233,6 +239,7 @@ struct rt_stream {
     unsigned char attributes[RT_STREAM_HINTS][RT_STREAM_ATTRIBUTE_BYTES];
     struct stream_capture *capture;                     /* graph_capture.c; NULL: not capturing */
     struct rt_green *green;                             /* green.c; NULL: of none */
+    struct nest_stream *nested;                         /* a running kernel's own; NULL: the host's */
 };
 
 struct rt_event {
@@ -375,7 +382,7 @@ struct rt_function {
     struct emu_kernel *kernel;                          /* NULL until first needed */
     struct emu_kernel_facts facts;                      /* once known; those that need decoding only if there is no cubin to say them */
     bool known;
-    bool ordered, can_wait, calls_host; uint32_t shared_bytes;      /* of the decoded kernel, once ready */
+    bool ordered, can_wait, calls_host, launches; uint32_t shared_bytes;        /* of the decoded kernel, once ready */
     const struct cubin_kernel *cubin;
     uint32_t regs, max_threads;
     uint32_t max_dynamic_shared_bytes;
@@ -387,15 +394,17 @@ struct rt_function {
 /* The cluster of a launch: what it asks for (0,0,0: nothing), else what the kernel was compiled for, else what cuFuncSetAttribute said, else one block. Ready functions. */
 struct cluster_choice { uint32_t ctas[3]; bool asked; };
 enum status function_cluster(const struct rt_function *f, const uint32_t asked[3], struct cluster_choice *out, const char *name, struct error *err) MUST_CHECK;
-/* Both thread-safe and cheap when done. Known: what is asked about a kernel; ready: decoded, so that it can run. Libraries ask about hundreds of kernels
+/* What can be said of a launch without its parameters; the function is ready then. */
+enum status launch_check_nested(const struct rt_launch *l, struct cluster_choice *cluster, struct error *err) MUST_CHECK;
+/* Both thread-safe and cheap when done, and they do not ask for the.code, which who waits for kernels may hold. Known: what is asked about a kernel; ready: decoded, so that it can run. Libraries ask about hundreds of kernels
  * and launch a few. */
 enum status function_known(struct rt_function *f, struct error *err) MUST_CHECK;
 enum status function_ready(struct rt_function *f, struct error *err) MUST_CHECK;
 uint32_t function_ctas_per_sm(const struct rt_function *f, uint32_t block_threads, uint64_t dynamic_shared_bytes);
 uint64_t function_shared_limit(const struct rt_function *f);                       /* of a ready function */
 
-uint64_t params_get(uint32_t bytes);                    /* a parameter block in the space; 0: no memory. Under the.lock */
-void params_put(uint64_t address, uint32_t bytes);
+uint64_t params_get(uint32_t bytes, bool nested);       /* a parameter block in the space, that kernels may write if nested; 0: no memory. Under the.lock */
+void params_put(uint64_t address, uint32_t bytes, bool nested);
 bool params_take(uint64_t address, uint32_t bytes);     /* a certain one, that nobody has; false: there is none there */
 
 /* ---- running grids (dispatch.c): simulation thread only ---- */

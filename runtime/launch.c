@@ -11,38 +11,41 @@
 
 enum { SLOT_CLASSES = 2 };
 static const struct { uint32_t bytes, per_chunk; } slot_class[SLOT_CLASSES] = {{1024, 256}, {36864, 16}};   /* kernels take up to 32764 bytes */
-static VEC(uint64_t) slots[SLOT_CLASSES];
+static VEC(uint64_t) slots[2 * SLOT_CLASSES];  /* the host's, then those that kernels fill */
 
-static bool slots_grow(unsigned k)
+static bool slots_grow(unsigned list)
 {
+    unsigned k = list % SLOT_CLASSES;
     uint64_t bytes = (uint64_t)slot_class[k].bytes * slot_class[k].per_chunk;
     pthread_mutex_lock(&the.memory);
     uint64_t at = block_get_high(bytes);
-    struct emu_range r = {.lo = at, .hi = at + bytes, .kind = EMU_RANGE_PARAM, .read_only = true, .what = "kernel parameters"};
+    struct emu_range r = {.lo = at, .hi = at + bytes, .kind = EMU_RANGE_PARAM, .read_only = list < SLOT_CLASSES, .what = "kernel parameters"};
     bool ok = at && emu_space_add(the.space, &r, NULL) == ST_OK;
     pthread_mutex_unlock(&the.memory);
-    ok = ok && vec_reserve(&slots[k], slots[k].n + slot_class[k].per_chunk);
+    ok = ok && vec_reserve(&slots[list], slots[list].n + slot_class[k].per_chunk);
     for (uint32_t i = slot_class[k].per_chunk; ok && i-- > 0;)
-        slots[k].at[slots[k].n++] = at + (uint64_t)i * slot_class[k].bytes;
+        slots[list].at[slots[list].n++] = at + (uint64_t)i * slot_class[k].bytes;
     return ok;
 }
 
-uint64_t params_get(uint32_t bytes)
+static unsigned slot_list(uint32_t bytes, bool nested) { return (bytes > slot_class[0].bytes ? 1u : 0u) + (nested ? SLOT_CLASSES : 0u); }
+
+uint64_t params_get(uint32_t bytes, bool nested)
 {
-    unsigned k = bytes > slot_class[0].bytes;
-    if (bytes > slot_class[k].bytes || (!slots[k].n && !slots_grow(k)))
+    unsigned k = slot_list(bytes, nested);
+    if (bytes > slot_class[k % SLOT_CLASSES].bytes || (!slots[k].n && !slots_grow(k)))
         return 0;
     return slots[k].at[--slots[k].n];
 }
 
-void params_put(uint64_t address, uint32_t bytes)
+void params_put(uint64_t address, uint32_t bytes, bool nested)
 {
-    (void)vec_push(&slots[bytes > slot_class[0].bytes], address);      /* there is room: it came from there */
+    (void)vec_push(&slots[slot_list(bytes, nested)], address);         /* there is room: it came from there */
 }
 
 bool params_take(uint64_t address, uint32_t bytes)
 {
-    unsigned k = bytes > slot_class[0].bytes;
+    unsigned k = slot_list(bytes, false);
     for (size_t i = 0; i < slots[k].n; i++)
         if (slots[k].at[i] == address) {
             slots[k].at[i] = slots[k].at[--slots[k].n];
@@ -63,7 +66,10 @@ static uint32_t threads_by_regs(const struct rt_device_facts *d, uint32_t regs)
     return threads < d->max_threads_per_block ? threads : (uint32_t)d->max_threads_per_block;
 }
 
-/* Under the.code. */
+/* Decoding and what it tells; after the.code, before the.lock. A kernel that launches others asks for it while it runs. */
+static pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under preparing. */
 static void know(struct rt_function *f, const struct emu_kernel_facts *facts, uint32_t regs)
 {
     const struct rt_device_facts *d = f->module->context->device->facts;
@@ -89,6 +95,7 @@ static enum status prepare(struct rt_function *f, struct error *err)
     f->ordered = facts.ordered;
     f->can_wait = facts.can_wait;
     f->calls_host = facts.calls_host;
+    f->launches = facts.launches;
     f->shared_bytes = facts.shared_bytes;
     if (!f->known) {
         uint32_t regs = f->cubin ? f->cubin->registers : facts.regs;
@@ -104,9 +111,9 @@ enum status function_ready(struct rt_function *f, struct error *err)
 {
     if (__atomic_load_n(&f->kernel, __ATOMIC_ACQUIRE))
         return ST_OK;
-    pthread_mutex_lock(&the.code);
+    pthread_mutex_lock(&preparing);
     enum status st = f->kernel ? ST_OK : prepare(f, err);
-    pthread_mutex_unlock(&the.code);
+    pthread_mutex_unlock(&preparing);
     return st;
 }
 
@@ -116,14 +123,14 @@ enum status function_known(struct rt_function *f, struct error *err)
         return ST_OK;
     if (!f->cubin || sim_on())
         return function_ready(f, err);
-    pthread_mutex_lock(&the.code);
+    pthread_mutex_lock(&preparing);
     if (!f->known) {
         struct emu_kernel_facts facts;
         emu_function_facts(f->module->code->ptx, f->index, &facts);
         facts.shared_bytes = (uint32_t)f->cubin->shared_bytes;
         know(f, &facts, f->cubin->registers);
     }
-    pthread_mutex_unlock(&the.code);
+    pthread_mutex_unlock(&preparing);
     return ST_OK;
 }
 
@@ -286,7 +293,7 @@ static enum status enqueue(const struct rt_launch *l, const struct cluster_choic
     enum status st = ST_OK;
     pthread_mutex_lock(&the.lock);
     struct op *op = op_new(l->stream, OP_LAUNCH);
-    uint64_t params = op && bytes ? params_get(bytes) : 0;
+    uint64_t params = op && bytes ? params_get(bytes, false) : 0;
     if (!op || (bytes && !params)) {
         st = error_set(err, ST_OUT_OF_MEMORY, "no memory for a launch");
         if (op)
@@ -306,7 +313,7 @@ static enum status enqueue(const struct rt_launch *l, const struct cluster_choic
         if (st == ST_OK) {
             op_push(op);
         } else {
-            params_put(params, bytes);
+            params_put(params, bytes, false);
             op_drop(op);
         }
     }
@@ -315,19 +322,29 @@ static enum status enqueue(const struct rt_launch *l, const struct cluster_choic
 }
 
 /* name: of the kernel, for the messages. */
+static enum status check_shape(const struct rt_launch *l, struct cluster_choice *cluster, const char *name, struct error *err)
+{
+    struct rt_function *f = l->function;
+    enum status st = check_dimensions(l, f->module->context->device->facts, name, err);
+    if (st == ST_OK)
+        st = function_ready(f, err);
+    if (st == ST_OK)
+        st = check_resources(l, f, name, err);
+    return st == ST_OK ? check_cluster(l, f, cluster, name, err) : st;
+}
+
+enum status launch_check_nested(const struct rt_launch *l, struct cluster_choice *cluster, struct error *err)
+{
+    return check_shape(l, cluster, rt_function_name(l->function), err);
+}
+
 static enum status check(const struct rt_launch *l, struct cluster_choice *cluster, const char *name, struct error *err)
 {
     struct rt_function *f = l->function;
     struct rt_context *c = f->module->context;
     if (l->stream && l->stream->context != c)
         return error_set(err, ST_INVALID_HANDLE, "launch of %s: the stream belongs to another context", name);
-    enum status st = check_dimensions(l, c->device->facts, name, err);
-    if (st == ST_OK)
-        st = function_ready(f, err);
-    if (st == ST_OK)
-        st = check_resources(l, f, name, err);
-    if (st == ST_OK)
-        st = check_cluster(l, f, cluster, name, err);
+    enum status st = check_shape(l, cluster, name, err);
     if (st == ST_OK && l->cooperative)
         st = check_cooperative(l, f, name, err);
     return st == ST_OK ? check_params(l, f, name, err) : st;

@@ -8,7 +8,7 @@
 #include "ptx/fatbin.h"
 #include "runtime/debug/debug.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/internal.h"
+#include "runtime/nest.h"
 #include "runtime/lowering.h"
 
 /* ---- images ----
@@ -355,6 +355,7 @@ enum status module_make_again(struct rt_module **out, struct rt_context *c, stru
         c->modules->prev = m;
     c->modules = m;
     *out = m;
+    nest_module(m);
     if (debug_on())
         debug_module(m);
     return ST_OK;

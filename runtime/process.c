@@ -263,3 +263,18 @@ struct rt_pci rt_device_pci(int device)
     const struct device *d = device_at(device);
     return (struct rt_pci){.domain = 0, .bus = 1 + (uint32_t)(d ? d->number : device), .device = 0};
 }
+
+bool rt_device_attribute(int device, int number, int *value)
+{
+    enum { ATTR_LAST = 147, ATTR_LATER = 255 };
+    const struct rt_device_facts *f = rt_device_facts(device);
+    struct rt_pci pci = rt_device_pci(device);
+    switch (f ? number : 0) {
+#define ATTR(n, name, expression) case n: *value = (int)(expression); return true;
+#include "runtime/attr.def"
+    default: break;
+    }
+    /* The driver's version is ahead of the toolkits it was written after: what later ones ask for are features, and no simulated GPU has them. */
+    *value = 0;
+    return f && number > ATTR_LAST && number <= ATTR_LATER;
+}

@@ -14,12 +14,11 @@
  * An operation of the legacy stream waits for everything enqueued earlier in blocking streams of its context, and they for it: both
  * are comparisons of `seq`, since the head of a FIFO is its oldest unfinished operation. */
 #include <fenv.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "runtime/checkpoint/host.h"
-#include "runtime/internal.h"
+#include "runtime/nest.h"
 #include "runtime/ring.h"
 
 enum { MAX_PENDING = 16384 };
@@ -204,6 +203,15 @@ static void sleep_until(struct waiter *w)
     pthread_cond_destroy(&w->wake);
 }
 
+static void waited(void)
+{
+    if (!host_watched())
+        return;
+    pthread_mutex_unlock(&the.lock);
+    host_goes_on();
+    pthread_mutex_lock(&the.lock);
+}
+
 static void wait_for(struct waiter *w)
 {
     if (driven && pthread_equal(driver, pthread_self()))
@@ -215,11 +223,7 @@ static void wait_for(struct waiter *w)
     if (!satisfied(w))
         sleep_until(w);
     last_call_ns = sim_on() ? now_ns() : 0;
-    if (host_watched()) {
-        pthread_mutex_unlock(&the.lock);
-        host_goes_on();
-        pthread_mutex_lock(&the.lock);
-    }
+    waited();
 }
 
 void stream_wait(struct rt_stream *s) { wait_for(&(struct waiter){.stream = s, .seq = last_seq}); }
@@ -244,7 +248,8 @@ static void wake_waiters(void)
 
 /* ---- finishing ---- */
 
-static void finish(struct op *op)
+/* Of the host; no launch is complete with it: see nest_finish. */
+static struct op *leave_stream(struct op *op)
 {
     struct rt_stream *s = op->stream;
     s->head = op->next;
@@ -256,14 +261,22 @@ static void finish(struct op *op)
     }
     if (pending-- == MAX_PENDING)
         pthread_cond_broadcast(&room);
+    return NULL;
+}
+
+static void finish(struct op *op)
+{
+    struct op *parent = op->stream->nested ? nest_finish(op) : leave_stream(op);
     if (op->kind == OP_RECORD) {
         record_happened(op->u.record, op->seq);
         event_unref(op->u.record);
     }
     if (op->kind == OP_LAUNCH && op->u.launch.params)
-        params_put(op->u.launch.params, op->u.launch.param_bytes);
+        params_put(op->u.launch.params, op->u.launch.nested ? op->u.launch.slot_bytes : op->u.launch.param_bytes, op->u.launch.nested);
     op_drop(op);
-    if (waiters)
+    if (parent)
+        finish(parent);                        /* NEST_DEPTH times at most */
+    else if (waiters)
         wake_waiters();
 }
 
@@ -275,19 +288,7 @@ void call_finished(struct op *op)
 {
     finish(op);
     callbacks--;
-    if (thread_sleeps)
-        pthread_cond_signal(&work);
-}
-
-/* Threads of ours take no signals: the program's handlers run on its own threads. */
-bool thread_start(pthread_t *t, void *(*fn)(void *))
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool ok = pthread_create(t, NULL, fn, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return ok;
+    queue_wake();
 }
 
 /* ---- the simulation thread ---- */
@@ -337,6 +338,8 @@ static void run(struct op *op)
 {
     struct rt_context *c = op->stream->context;
     bool dropped = context_status(c) != ST_OK;
+    if (op->stream->nested)
+        nest_begins(op);
     if (op->kind == OP_CALLBACK || (op->kind == OP_HOST && !dropped)) {
         op->started = true;
         callbacks++;
@@ -401,7 +404,8 @@ static void run_turn(void)
     }
     memmove(running.at + at, running.at + at + 1, (--running.n - at) * sizeof *running.at);
     grid_end(op);
-    finish(op);
+    if (nest_blocks_ended(op))                 /* else what they launched has not */
+        finish(op);
 }
 
 static bool value_awaited(void)
@@ -430,7 +434,9 @@ static void sleep_for_work(void)
 /* One operation, or one turn of a running grid. False: there was nothing to do. */
 static bool drive(void)
 {
-    struct op *op = pauses || (turn_first && running.n) ? NULL : pick();
+    bool turns = pauses || (turn_first && running.n);
+    struct op *op = turns ? NULL : nest_next(running.n);
+    op = op || turns ? op : pick();
     if (!op && (pauses || !(running.n || transfers_any()) || !time_goes()))
         return false;
     asked &= op != NULL;
@@ -478,11 +484,7 @@ static void wait_for_room(void)
         host_waits_for_room();
     while (pending >= MAX_PENDING)
         pthread_cond_wait(&room, &the.lock);
-    if (host_watched()) {
-        pthread_mutex_unlock(&the.lock);
-        host_goes_on();
-        pthread_mutex_lock(&the.lock);
-    }
+    waited();
 }
 
 void op_push(struct op *op)
@@ -507,8 +509,7 @@ void op_push(struct op *op)
         if (!thread_runs)                      /* no thread to be had: the queue would never move */
             context_poison(s->context, ST_OUT_OF_MEMORY);
     }
-    if (thread_sleeps)
-        pthread_cond_signal(&work);
+    queue_wake();
 }
 
 /* Not for the simulation thread itself. */
@@ -572,7 +573,7 @@ void queue_turns_set(const struct queue_turns *in)
     turn_first = true;
 }
 
-bool queue_quiet(void) { return !running.n && !transfers_any() && !driven; }
+bool queue_quiet(void) { return !running.n && !nest_any() && !transfers_any() && !driven; }
 
 void queue_wake(void)
 {

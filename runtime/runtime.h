@@ -49,6 +49,7 @@ const struct rt_device_facts *rt_gpu_at(size_t i);               /* all of them,
 void rt_device_uuid(int device, uint8_t uuid[16]);
 struct rt_pci { uint32_t domain, bus, device; };
 struct rt_pci rt_device_pci(int device);
+bool rt_device_attribute(int device, int number, int *value);    /* rows of runtime/attr.def; false: there is no such device or attribute */
 /* The machine's GPUs by number, visible to the program or not. Need no start. */
 int rt_machine_devices(void);
 void rt_machine_uuid(int number, uint8_t uuid[16]);

@@ -93,7 +93,7 @@ enum status sim_start(struct device *d, struct grid_run *r, const struct launch_
     struct timing_kernel_spec spec = {
         .grid = r->grid, .name = rt_function_name(f), .threads = o->block[0] * o->block[1] * o->block[2], .regs = f->regs, .user = out,
         .grid_dim = {o->grid[0], o->grid[1], o->grid[2]}, .block_dim = {o->block[0], o->block[1], o->block[2]},
-        .cluster = o->cluster[0] * o->cluster[1] * o->cluster[2], .shared_bytes = f->facts.shared_bytes + o->dynamic_shared_bytes, .calls_host = f->calls_host, .ready_cycle = timing_gpu_cycle(d->gpu)};
+        .cluster = o->cluster[0] * o->cluster[1] * o->cluster[2], .shared_bytes = f->facts.shared_bytes + o->dynamic_shared_bytes, .calls_host = f->calls_host, .ready_cycle = o->nested ? o->ready_cycle : timing_gpu_cycle(d->gpu)};
     const struct rt_green *green = rt_stream_green(s);
     if (green && timing_gpu_config(d->gpu)->derived.sms == (uint32_t)d->facts->sm_count) {   /* another GPU has no such parts */
         out->sms = *rt_green_sms(green);

@@ -509,12 +509,16 @@ enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until)
         uint64_t limit;
         if (limit_reached(g, &limit))
             return TIMING_STOPPED;
-        if (g->now >= until)
+        if (g->now >= until || g->returns) {
+            g->returns = false;
             return TIMING_LIMIT;
+        }
         gpu_window(g, window_end(g, until));
         g->judged = false;
     }
 }
+
+void timing_gpu_return(struct timing_gpu *g) { g->returns = true; }
 
 void timing_gpu_halt(struct timing_gpu *g, bool (*halt)(void *user), void *user)
 {

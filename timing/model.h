@@ -376,6 +376,7 @@ struct timing_gpu {
     struct channel *channels; uint32_t n_channels, n_slices;
     struct kernel *kernels, *ended;            /* resident, in order of start; ended ones to be taken */
     uint32_t group;                            /* SMs that one host thread runs together */
+    bool returns;                              /* timing_gpu_return */
     unsigned n_threads;
     bool replies_taken;                        /* in this window */
     struct exchange { struct mail mail; uint32_t *granted; bool no_memory; char apart[64]; } exchange[MAX_THREADS];     /* of each host thread */

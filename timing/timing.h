@@ -53,6 +53,9 @@ enum timing_stop { TIMING_KERNEL_ENDED, TIMING_IDLE /* no kernel is resident */,
 /* Runs until something of that happens. A fault, deadlock or stop ends every resident kernel. Limits are looked at when a window ends, some hundred cycles. */
 enum timing_stop timing_gpu_run(struct timing_gpu *g, uint64_t until);
 
+/* From within built-ins of a kernel that calls the host: timing_gpu_run returns when the window under way ends. */
+void timing_gpu_return(struct timing_gpu *g);
+
 /* Time goes on to `until` where no kernel is resident; else nothing happens. */
 void timing_gpu_pass(struct timing_gpu *g, uint64_t until);
 

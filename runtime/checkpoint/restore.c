@@ -427,7 +427,7 @@ static void move_params(struct op *const *ops, const struct saved_launch *l, siz
 {
     for (size_t i = 0; i < n; i++)
         if (ops[i]->u.launch.params)
-            params_put(ops[i]->u.launch.params, ops[i]->u.launch.param_bytes);
+            params_put(ops[i]->u.launch.params, ops[i]->u.launch.param_bytes, false);
     for (size_t i = 0; i < n; i++) {
         ops[i]->u.launch.params = l[i].params;
         if (l[i].params)

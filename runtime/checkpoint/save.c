@@ -18,6 +18,7 @@
 #include "runtime/checkpoint/warm.h"
 #include "runtime/debug/debug.h"
 #include "runtime/dispatch.h"
+#include "runtime/nest.h"
 #include "timing/timing.h"
 
 typedef VEC(const struct code *) code_list;
@@ -451,6 +452,8 @@ enum status checkpoint_save(const char *path, const char *note, struct error *er
     struct error own;
     if (!err)
         err = &own;
+    if (nest_any())
+        return error_set(err, ST_NOT_READY, "no checkpoint while kernels run that launched others, or were launched by others");
     bool host = host_mode() == HOST_RECORDED;
     if (host) {
         enum status st = host_stop(err);

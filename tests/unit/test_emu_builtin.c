@@ -185,7 +185,7 @@ static void set_wide(unsigned word, uint32_t lane, uint64_t x)
 START_TEST(a_warp_prints_in_lane_order)
 {
     builtin_fn fn = builtin_find("vprintf");
-    ck_assert(fn && builtin_is_ordered(fn));
+    ck_assert(fn && (builtin_traits(fn) & BUILTIN_ORDERED));
     strcpy((char *)(uintptr_t)rig.lo, "%d,");
     for (uint32_t l = 0; l < WARP_SIZE; l++) {
         memcpy(rig.w.local + l * RIG_LOCAL, &l, 4);
@@ -232,7 +232,7 @@ END_TEST
 START_TEST(an_assertion)
 {
     builtin_fn fn = builtin_find("__assertfail");
-    ck_assert(fn && !builtin_is_ordered(fn));
+    ck_assert(fn && !(builtin_traits(fn) & BUILTIN_ORDERED));
     rig.cta.ctaid[0] = 2;
     for (uint32_t l = 0; l < WARP_SIZE; l++) {
         set_wide(0, l, device_string(1024, "x > 0"));
