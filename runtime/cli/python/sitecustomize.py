@@ -6,7 +6,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = {"torch": "heddle_torch", "jax._src.hardware_utils": "heddle_jax"}
+PACKAGES = {"torch": "heddle_torch"}
 
 
 class Finder(importlib.abc.MetaPathFinder):
