@@ -352,7 +352,7 @@ static void run(struct op *op)
         return;
     }
     if (op->kind == OP_CONDITION) {
-        condition_turn(op, dropped);
+        condition_turn(op, dropped || host_replayed());        /* its bodies were kernels of the device alone */
         return;
     }
     if (op->kind == OP_LAUNCH && !dropped && !host_replayed()) {

@@ -235,10 +235,11 @@ void host_pushed(struct op *op)
     uintptr_t i;
     op->call = 0;
     op->held = false;
-    if (op->kind == OP_CONDITION)              /* kernels decide what it enqueues, and when */
-        host_spoil("it has launched a graph with conditional nodes");
-    if (!host_inside())
+    if (!host_inside()) {
+        if (op->kind == OP_HOST)               /* of a condition's body: kernels decide what those enqueue, and when */
+            host_spoil("a conditional node of a graph has called a host function");
         return;
+    }
     op->call = host_me.thread->call;
     op->step = host_me.thread->step++;
     op->held = host_replayed() && map_get_int(&host.held, host_key(op->call, op->step), &i);

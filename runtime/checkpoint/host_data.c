@@ -152,8 +152,12 @@ void host_copy(const struct op *op, int dst, int src)
     uintptr_t at;
     if (!host_replayed() || !op->call) {
         copy_run(c);
-        if (host_mode() == HOST_RECORDED && op->call && gives(c, dst, src))
-            keep_rows(op);
+        if (host_mode() == HOST_RECORDED && gives(c, dst, src)) {
+            if (op->call)
+                keep_rows(op);
+            else
+                host_spoil("a conditional node of a graph has copied to the host");
+        }
     } else if (!gives(c, dst, src)) {
         if (host_visible(c->dst))              /* device memory is replaced at the checkpoint */
             copy_run(c);

@@ -383,6 +383,20 @@ static void count_own(void *user, struct op *op)
     c->n += op->call == c->call && op->kind != OP_LAUNCH;
 }
 
+static void find_condition(void *user, struct op *op) { *(bool *)user |= op->kind == OP_CONDITION; }
+
+/* Kernels decide what a condition enqueues, and it is no call's. */
+static bool condition_under_way(void)
+{
+    bool any = false;
+    pthread_mutex_unlock(&host.lock);
+    pthread_mutex_lock(&the.lock);
+    queue_each(find_condition, &any);
+    pthread_mutex_unlock(&the.lock);
+    pthread_mutex_lock(&host.lock);
+    return any;
+}
+
 /* A thread waits in a call that cannot be made again: one of which something has happened that is not an operation still in its queue. Under host.lock. */
 static bool in_the_middle(void)
 {
@@ -409,12 +423,14 @@ enum status host_stop(struct error *err)
     pthread_mutex_lock(&host.lock);
     __atomic_store_n(&host.stopping, true, __ATOMIC_SEQ_CST);
     enum stillness how = wait_until_still();
-    bool middle = how == STILL && in_the_middle();
+    bool middle = how == STILL && in_the_middle(), condition = how == STILL && condition_under_way();
     enum status st = tape_error(host.tape, err);
     if (st == ST_OK)
         st = tape_error(host.op_tape, err);
     if (host.spoiled)
         st = error_set(err, ST_NOT_SUPPORTED, "a checkpoint of this run cannot be resumed with its program: %s", host.spoiled);
+    else if (condition)
+        st = error_set(err, ST_NOT_SUPPORTED, "a checkpoint here cannot be resumed with its program: a graph with conditional nodes is under way");
     else if (how == RESTLESS && atomic_load(&the.leaving))
         st = error_set(err, ST_NOT_SUPPORTED, "the program is ending");
     else if (how == RESTLESS)
