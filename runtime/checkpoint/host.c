@@ -126,7 +126,8 @@ static enum status replay_call(const struct host_thread *t, struct host_site *si
     const char *name = name_of(h);
     if (strcmp(name, site->symbol) != 0)
         return host_diverged("call %llu: expected %s, found %s", (unsigned long long)host.calls, name, site->symbol);
-    if (want[n_want] != (uint64_t)t->before)
+    bool own = t->as == t->number && t->call != 0;
+    if (own && want[n_want] != (uint64_t)t->before)
         return host_diverged("the call before call %llu, %s, answered \"%s\", expected \"%s\"", (unsigned long long)host.calls, name, status_text(t->before),
                              want[n_want] < ST_COUNT ? status_text((enum status)want[n_want]) : "?");
     site->number = h->number;                  /* for what is recorded behind the replay */
@@ -143,7 +144,7 @@ bool host_polls(const char *symbol)
 
 static bool is_poll(const struct tape_head *h) { return h && h->type == REC_CALL && host_polls(name_of(h)); }
 
-static bool is_call(const struct tape_head *h, const struct host_site *site, const uint64_t *words, unsigned n)
+bool host_is_call(const struct tape_head *h, const struct host_site *site, const uint64_t *words, unsigned n)
 {
     return h && h->type == REC_CALL && strcmp(name_of(h), site->symbol) == 0 && h->bytes == (n + 1) * sizeof *words && memcmp(h + 1, words, n * sizeof *words) == 0;
 }
@@ -153,7 +154,7 @@ static bool comes_soon(const struct host_site *site, const uint64_t *words, unsi
 {
     const struct tape_head *h;
     for (uint64_t at = host.at; (h = tape_record(host.bytes, host.n, at, &at));)
-        if (is_call(h, site, words, n))
+        if (host_is_call(h, site, words, n))
             return true;
         else if (h->type == REC_TURN || (h->type == REC_CALL && !is_poll(h)))
             return false;
@@ -165,7 +166,7 @@ static bool agree(struct host_thread *t, const struct host_site *site, const uin
 {
     const char *contents;
     const struct tape_head *h = host_peek(&contents);
-    if (is_call(h, site, words, n) || (!site->poll && !is_poll(h)))
+    if (host_is_call(h, site, words, n) || (!site->poll && !is_poll(h)))
         return true;
     host_me.extra = site->poll && !comes_soon(site, words, n);
     if (host_me.extra)
@@ -177,9 +178,9 @@ static bool agree(struct host_thread *t, const struct host_site *site, const uin
 
 /* ---- calls ---- */
 
-static void begin(struct host_thread *t)
+static void begin(struct host_thread *t, uint64_t call)
 {
-    t->call = ++host.calls;
+    t->call = call;
     t->step = t->waits = 0;
     t->said = false;
 }
@@ -191,19 +192,21 @@ enum status host_enter(struct host_site *site, const uint64_t *words, unsigned n
         return ST_OK;
     t->poll = site->poll ? (uintptr_t)site ^ words[0] << 32 : 0;
     while (host_replayed()) {
-        enum status st = host_gate(t);
+        enum status st = host_gate(t, site, words, n);
         if (st != ST_OK)
             return st;
         if (!host_replayed() || !agree(t, site, words, n))
             continue;
         if (host_me.extra)
             return ST_OK;
-        begin(t);
-        return replay_call(t, site, words, n);
+        host.calls++;
+        enum status same = replay_call(t, site, words, n);
+        begin(t, host.calls);
+        return same;
     }
     if (host_mode() == HOST_RECORDED) {
         host_turn_take(t);
-        begin(t);
+        begin(t, ++host.calls);
         record_call(t, site, words, n);
     }
     return ST_OK;

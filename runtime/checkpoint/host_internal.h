@@ -23,16 +23,19 @@ enum record {                                  /* head.type */
 enum yield { YIELD_LEAVES, YIELD_WAITS, YIELD_FULL /* no room in the queues */ };
 enum whereabouts { OUTSIDE, INSIDE, WAITS, AT_GATE };      /* of a host thread, as to calls */
 
+struct sleep { uint64_t switches; bool asleep; };         /* of a thread, when it was looked at last */
+
 struct host_thread {
     char name[THREAD_NAME_BYTES];
     uint16_t number;                           /* on the tape, from 1; 0: not there yet */
     int tid;
     int place;                                 /* enum whereabouts */
     bool gone;                                 /* it has ended */
-    uint64_t switches; bool asleep;            /* as host_threads.c last saw it outside */
+    struct sleep sleep;                        /* as it was last seen outside */
 
     /* its own */
     uint64_t call;                             /* its present or newest one */
+    uint16_t as;                               /* in a replay: whose call it makes, which is another thread's where that waits for it: host_threads.c */
     uint32_t step, waits;                      /* operations, waits of the present call so far */
     bool said;                                 /* the present call has put something on the tape behind its head */
     enum status before;                        /* what the call before answered; ST_OK after polls */
@@ -68,6 +71,7 @@ struct host {
     /* REPLAYED */
     struct hck_reader *file;
     char *bytes; uint64_t n, at;               /* the tape, and what comes next */
+    bool returns;                              /* owner has its turn again in the middle of a call, and has not taken it yet */
     bool active, ending;                       /* owner is at it; some thread is at the end of the replay */
     uint64_t last;                             /* calls that were begun at the checkpoint, and not open */
     VEC(struct survivor) survivors;            /* in the order in which they were enqueued */
@@ -96,8 +100,9 @@ bool host_open(uint64_t call);                 /* it is in host.open */
 struct host_thread *host_thread(void);         /* the calling one; NULL: none of the program's, or no memory */
 void host_turn_take(struct host_thread *t);    /* RECORDED: t's turn begins; it stands still first where a checkpoint wants that */
 void host_turn_end(struct host_thread *t);     /* the call does */
-/* REPLAYED: waits for the turn of t's next call. Also ST_OK: the replay is over. */
-enum status host_gate(struct host_thread *t) MUST_CHECK;
+/* REPLAYED: waits for the turn of t's next call, which is this one. Also ST_OK: the replay is over. */
+enum status host_gate(struct host_thread *t, const struct host_site *site, const uint64_t *words, unsigned n) MUST_CHECK;
+bool host_is_call(const struct tape_head *h, const struct host_site *site, const uint64_t *words, unsigned n);
 
 /* Reports once what the program did otherwise. Always ST_UNKNOWN. */
 enum status host_diverged(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

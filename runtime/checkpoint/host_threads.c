@@ -104,14 +104,16 @@ static bool read_sleep(int tid, uint64_t *switches)
 }
 
 /* It sleeps, and has slept since it was asked for last. */
-static bool sleeps(struct host_thread *t)
+static bool sleeps_on(int tid, struct sleep *last)
 {
-    uint64_t now = 0;
-    bool asleep = read_sleep(t->tid, &now), was = t->asleep && t->switches == now;
-    t->asleep = asleep;
-    t->switches = now;
-    return asleep && was;
+    struct sleep now = {0};
+    now.asleep = tid && read_sleep(tid, &now.switches);
+    bool still = now.asleep && last->asleep && last->switches == now.switches;
+    *last = now;
+    return still;
 }
+
+static bool sleeps(struct host_thread *t) { return sleeps_on(t->tid, &t->sleep); }
 
 /* ---- turns, recorded ---- */
 
@@ -180,21 +182,31 @@ void host_turn_end(struct host_thread *t)
 
 /* ---- turns, replayed ---- */
 
+static bool lent(uint16_t number)
+{
+    for (size_t i = 0; i < host.threads.n; i++)
+        if (host.threads.at[i]->as == number && place_of(host.threads.at[i]) == WAITS)
+            return true;
+    return false;
+}
+
 /* While nobody is at it: to the next record that is some thread's. NULL: there is none. */
 static const struct tape_head *advance(void)
 {
+    static const struct tape_head nothing_but_the_turn;        /* a call may end without a record */
     const char *contents;
-    const struct tape_head *h;
-    while ((h = host_peek(&contents))) {
-        if (h->type == REC_TURN)
+    const struct tape_head *h = NULL;
+    while (!host.returns && (h = host_peek(&contents))) {
+        if (h->type == REC_TURN) {
             host.owner = h->number;
-        else if (h->type == REC_CALL && host_open(host.calls + 1))
+            host.returns = lent(host.owner);
+        } else if (h->type == REC_CALL && host_open(host.calls + 1))
             host.calls++;
         else
             break;
         (void)host_next((enum record)h->type, &contents);
     }
-    return h;
+    return host.returns ? &nothing_but_the_turn : h;
 }
 
 /* Under host.lock. */
@@ -217,35 +229,52 @@ static bool all_there(void)
     return all;
 }
 
-/* Its turn has not come for some time. Under host.lock, which it gives up for a while. */
-static enum status wait_for_others(const struct host_thread *t, unsigned slices)
+static const char *owner_name(void) { return host.owner - 1u < host.thread_names.n ? host.thread_names.at[host.owner - 1] : "?"; }
+
+/* Its turn has not come for some time. Under host.lock, which it gives up for a while. *asleep: the thread whose turn it is does nothing, *last for that. */
+static enum status wait_for_others(unsigned slices, struct sleep *last, bool *asleep)
 {
     enum { SLICES_PER_S = 200, PATIENCE_S = 20 };
+    *asleep = false;
     wait_a_little();
     if (!host_replayed() || host.active || host.ending || !advance())
         return ST_OK;
     const struct host_thread *next = thread_of(host.owner);
-    const char *name = host.owner - 1u < host.thread_names.n ? host.thread_names.at[host.owner - 1] : "?";
+    if (next && place_of(next) != OUTSIDE)
+        return ST_OK;
     if (next && next->gone)
-        return host_diverged("thread %s has ended, and at the checkpoint it made call %llu", name, (unsigned long long)host.calls + 1);
-    if (slices == SLICES_PER_S * PATIENCE_S && next != t)
-        log_warn("resume: call %llu was made by thread %s of the program, which %s; the others wait for it", (unsigned long long)host.calls + 1, name,
-                 next ? "is busy with other things" : "has not come yet");
+        return host_diverged("thread %s has ended, and at the checkpoint it made call %llu", owner_name(), (unsigned long long)host.calls + 1);
+    *asleep = sleeps_on(next ? next->tid : thread_tid(owner_name()), last);
+    if (slices == SLICES_PER_S * PATIENCE_S)
+        log_warn("resume: call %llu was made by thread %s of the program, which %s; the others wait for it", (unsigned long long)host.calls + 1, owner_name(),
+                 *asleep ? "waits for something else" : next ? "is busy with other things" : "has not come yet");
     return ST_OK;
 }
 
-enum status host_gate(struct host_thread *t)
+/* Where threads race for a lock around calls, as for the start of a library, another one may get it first than did then, and makes the calls of that one, which waits for
+ * it. So a thread may take the turn of one that is asleep when it wants the very same call: at once where that one has made no call yet, else after a while. */
+static bool stands_in(const struct host_thread *t, unsigned naps)
+{
+    enum { LONG = 60 };
+    return !thread_of(host.owner) || t->as == host.owner || naps > LONG;
+}
+
+enum status host_gate(struct host_thread *t, const struct host_site *site, const uint64_t *words, unsigned n)
 {
     enum status st = ST_OK;
-    unsigned slices = 0;
+    unsigned slices = 0, naps = 0;
+    struct sleep last = {0};
+    bool asleep = false;
     pthread_mutex_lock(&host.lock);
     be_at(t, AT_GATE);
+    pthread_cond_broadcast(&host.changed);
     while (host_replayed() && st == ST_OK) {
         const struct tape_head *next = host.active ? NULL : advance();
         bool end = !host.active && !next;
         if (host.diverged) {
             st = ST_UNKNOWN;
-        } else if (next && t->number && host.owner == t->number) {
+        } else if (next && !host.returns && ((t->number && host.owner == t->number) || (naps && host_is_call(next, site, words, n) && stands_in(t, naps)))) {
+            t->as = host.owner;
             host.active = true;
             host_me.hold = HOLDS_TURN;
             break;
@@ -256,8 +285,8 @@ enum status host_gate(struct host_thread *t)
             pthread_mutex_lock(&host.lock);
             pthread_cond_broadcast(&host.changed);
         } else {
-            pthread_cond_broadcast(&host.changed);
-            st = wait_for_others(t, ++slices);
+            st = wait_for_others(++slices, &last, &asleep);
+            naps = asleep ? naps + 1 : 0;
         }
     }
     be_at(t, INSIDE);
@@ -275,13 +304,16 @@ static bool gave_up(enum yield how, uint32_t step)
 
 static void turn_again(struct host_thread *t)
 {
+    bool asleep;
+    struct sleep last = {0};
     pthread_mutex_lock(&host.lock);
     for (unsigned slices = 0; host_replayed() && !host.diverged; slices++) {
-        if (!host.active && advance() && host.owner == t->number)
+        if (!host.active && advance() && host.returns && host.owner == t->as)
             break;
-        (void)wait_for_others(t, slices);
+        (void)wait_for_others(slices, &last, &asleep);
     }
     host.active = true;
+    host.returns = false;
     be_at(t, INSIDE);
     pthread_mutex_unlock(&host.lock);
 }

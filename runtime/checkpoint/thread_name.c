@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,16 +21,50 @@ const char *thread_name(void)
     return me.name;
 }
 
+struct beginning { struct beginning *next; void *(*fn)(void *); void *arg; int tid; char name[THREAD_NAME_BYTES]; };
+static struct beginning *alive;                /* under lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int thread_tid(const char *name)
+{
+    int tid = strcmp(name, "0") == 0 ? (int)getpid() : 0;
+    pthread_mutex_lock(&lock);
+    for (const struct beginning *b = alive; b; b = b->next)
+        if (strcmp(b->name, name) == 0)
+            tid = b->tid;
+    pthread_mutex_unlock(&lock);
+    return tid;
+}
+
 #ifndef SANITIZED
 typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-struct beginning { void *(*fn)(void *); void *arg; char name[THREAD_NAME_BYTES]; };
+
+static void end(void *p)
+{
+    struct beginning **at = &alive;
+    pthread_mutex_lock(&lock);
+    while (*at && *at != p)
+        at = &(*at)->next;
+    if (*at)
+        *at = (*at)->next;
+    pthread_mutex_unlock(&lock);
+    free(p);
+}
 
 static void *begin(void *p)
 {
-    struct beginning b = *(struct beginning *)p;
-    free(p);
-    snprintf(me.name, sizeof me.name, "%s", b.name);
-    return b.fn(b.arg);
+    struct beginning *b = p;
+    void *result;
+    snprintf(me.name, sizeof me.name, "%s", b->name);
+    b->tid = (int)syscall(SYS_gettid);
+    pthread_mutex_lock(&lock);
+    b->next = alive;
+    alive = b;
+    pthread_mutex_unlock(&lock);
+    pthread_cleanup_push(end, b);
+    result = b->fn(b->arg);
+    pthread_cleanup_pop(1);
+    return result;
 }
 
 static create_fn *real(void)

@@ -6,5 +6,6 @@
 enum { THREAD_NAME_BYTES = 48 };
 /* Of the calling thread; "": it has none. Good as long as the thread is. */
 const char *thread_name(void);
+int thread_tid(const char *name);              /* 0: no thread has that name now */
 
 #endif

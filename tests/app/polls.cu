@@ -33,7 +33,7 @@ int main(void)
     OK(cudaStreamCreate(&s));
     OK(cudaEventCreate(&e));
     for (int round = 0; round < 5; round++) {
-        const int n = 200000 + round;
+        const int n = 20000 + round;
         spin<<<1, 32, 0, s>>>(dev, n);
         OK(cudaEventRecord(e, s));
         while (cudaStreamQuery(s) == cudaErrorNotReady || cudaEventQuery(e) == cudaErrorNotReady)
@@ -45,7 +45,7 @@ int main(void)
                 x = (int)((unsigned)x * 3 + 1);
             EXPECT(got[t] == x, "round %d: thread %d left %d", round, t, got[t]);
         }
-        spin<<<1, 32, 0, s>>>(dev, 2000000);
+        spin<<<1, 32, 0, s>>>(dev, 200000);
         for (double until = now() + 3e-3; now() < until && cudaStreamQuery(s) != cudaSuccess;)
             nap();
         OK(cudaStreamSynchronize(s));
