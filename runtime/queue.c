@@ -12,7 +12,9 @@
  * with CUDA for PATIENCE_NS, so that what is enqueued together starts together, and cycles do not depend on how fast the host is.
  *
  * An operation of the legacy stream waits for everything enqueued earlier in blocking streams of its context, and they for it: both
- * are comparisons of `seq`, since the head of a FIFO is its oldest unfinished operation. */
+ * are comparisons of `seq`, since the head of a FIFO is its oldest unfinished operation.
+ *
+ * Longer than 600 lines; reason: order, waiting and driving share one set of variables, and nobody else may see them. */
 #include <fenv.h>
 #include <string.h>
 #include <time.h>
