@@ -440,6 +440,7 @@ enum status ptx_function_body(struct ptx_module *m, uint32_t i, struct error *er
     pthread_mutex_lock(m->lock);
     if (!f->parsed) {
         struct error local = { 0 };
+        f->module = m;
         f->body_status = parse_body(m, f, &local);
         f->parsed = true;
         if (f->body_status != ST_OK)

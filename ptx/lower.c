@@ -195,10 +195,18 @@ static void lower_rule(struct ptx_lowered *out, struct carry *carry, const struc
     out->folded = out->n_groups == 0;
 }
 
-static void lower_one(struct ptx_lowered *out, struct carry *carry, const struct ptx_insn *in, const char *form)
+static void lower_one(struct ptx_lowered *out, struct carry *carry, const struct ptx_insn *in, const char *form, unsigned moves)
 {
     const struct rule *r = rule_of(form), natural = {.form = "", .n = 1, .cost = {{(uint8_t)natural_class(in), 100}}};
-    lower_rule(out, carry, r ? r : &natural, certain(in, form));
+    struct rule sum = r ? *r : natural;
+    unsigned at = 0;
+    while (at < sum.n && sum.cost[at].class != PTX_CLASS_MOVE)
+        at++;
+    if (moves && at < PTX_GROUPS) {
+        sum.cost[at] = (struct cost){PTX_CLASS_MOVE, (uint16_t)(100 * moves + (at < sum.n ? sum.cost[at].hundredths : 0))};
+        sum.n = (uint8_t)(at < sum.n ? sum.n : at + 1);
+    }
+    lower_rule(out, carry, &sum, certain(in, form));
 }
 
 enum status ptx_lower_forms(struct ptx_lowering *out, char (**forms)[PTX_FORM_BYTES], const struct ptx_function *f, const struct ptx_cfg *cfg, struct arena *a,
@@ -215,11 +223,11 @@ enum status ptx_lower_forms(struct ptx_lowering *out, char (**forms)[PTX_FORM_BY
         st = error_set(err, ST_OUT_OF_MEMORY, "no memory for the lowering of '%s'", f->name);
     struct carry carry = {{0}, 0};
     if (st == ST_OK && f->is_entry)
-        lower_rule(&out->entry, &carry, rule_of("entry"), PTX_CLASS_COUNT);
+        lower_rule(&out->entry, &carry, rule_of(ptx_lower_entry_form(f)), PTX_CLASS_COUNT);
     for (uint32_t i = 0; st == ST_OK && i < f->n_insns; i++) {
         char *form = all ? all[i] : one;
         lower_form(&v, i, form);
-        lower_one(&out->insns[i], &carry, &f->insns[i], form);
+        lower_one(&out->insns[i], &carry, &f->insns[i], form, lower_moves(&v, &f->insns[i]));
     }
     if (forms)
         *forms = all;

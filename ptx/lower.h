@@ -44,6 +44,8 @@ enum status ptx_lower(struct ptx_lowering *out, const struct ptx_function *f, co
 enum status ptx_lower_forms(struct ptx_lowering *out, char (**forms)[PTX_FORM_BYTES], const struct ptx_function *f, const struct ptx_cfg *cfg, struct arena *a,
                             struct error *err) MUST_CHECK;
 
+const char *ptx_lower_entry_form(const struct ptx_function *f);   /* of what a kernel begins with */
+
 /* Machine instructions of all its groups. */
 static inline uint32_t ptx_lowered_count(const struct ptx_lowered *l)
 {

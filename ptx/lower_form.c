@@ -169,12 +169,14 @@ static void tail(struct text *t, const struct lower_view *v, const struct ptx_in
         word(t, "U");
 }
 
+enum { MOST_FOLDED = 2 };                      /* sums that take a product in rather than share it */
+
 static bool folds(const struct lower_view *v, const struct ptx_insn *in)
 {
     const struct lower_reg *r = result(v, in);
     switch ((enum ptx_op)in->op) {
     case PTX_OP_MUL:
-        return !is_float(first_type(in)) && only(r, USE_ADD32 | USE_ADD64) && (ptx_insn_has(in, PTX_MOD_WIDE) || r->uses == 1);
+        return !is_float(first_type(in)) && only(r, USE_ADD32 | USE_ADD64) && (ptx_insn_has(in, PTX_MOD_WIDE) || r->uses <= MOST_FOLDED);
     case PTX_OP_SHL:
         return only(r, USE_ADD32 | USE_ADD64);
     case PTX_OP_CVT:
@@ -479,7 +481,7 @@ static void form_memory(struct text *t, const struct lower_view *v, const struct
     words_of_types(t, in);
     word_of_address(t, v, &in->operands[in->op == PTX_OP_ST || in->op == PTX_OP_RED ? 0 : 1]);
     if (in->op == PTX_OP_ST)
-        word(t, letter(v, &in->operands[1]) == 'i' ? "Vi" : letter(v, &in->operands[1]) == 'y' ? "Vy" : "Vr");
+        word(t, letter(v, &in->operands[1]) == 'y' ? "Vy" : "Vr");
 }
 
 /* ---- branches -------------------------------------------------------------------------------------------------------------------------- */
@@ -527,10 +529,34 @@ static void form_bra(struct text *t, const struct lower_view *v, const struct pt
         word(t, "ex");
 }
 
+static void form_leave(struct text *t, const struct lower_view *v, const struct ptx_insn *in, uint32_t at)
+{
+    (void)v, (void)at;
+    put(t, "%s", ptx_op_text((enum ptx_op)in->op));
+}
+
+/* ptxas inlines functions of the module; the others are the driver's (malloc, vprintf). */
 static void form_call(struct text *t, const struct lower_view *v, const struct ptx_insn *in, uint32_t at)
 {
-    (void)v, (void)at, (void)in;
+    (void)at;
     put(t, "%s", ptx_op_text((enum ptx_op)in->op));
+    const struct ptx_module *m = v->f->module;
+    const struct ptx_function *callee = NULL;
+    for (unsigned i = 0; i < in->n_operands; i++) {
+        const struct ptx_operand *o = &in->operands[i];
+        if (o->kind == PTX_OPERAND_SYM && (uint32_t)o->sym < m->n_symbols && m->symbols[o->sym].kind == PTX_SYMBOL_FUNCTION)
+            callee = &m->functions[m->symbols[o->sym].index];
+    }
+    word(t, !callee ? "indirect" : callee->has_body ? "own" : "driver");
+}
+
+/* A fence by its scope: that of a CTA is one instruction, wider ones look after caches. */
+static void form_fence(struct text *t, const struct lower_view *v, const struct ptx_insn *in, uint32_t at)
+{
+    (void)v, (void)at;
+    put(t, "%s", ptx_op_text((enum ptx_op)in->op));
+    words_of_mods(t, in);
+    word(t, ptx_insn_has(in, PTX_MOD_CTA) ? "cta" : "far");
 }
 
 static void form_divide(struct text *t, const struct lower_view *v, const struct ptx_insn *in, uint32_t at)
@@ -550,8 +576,43 @@ static const struct { uint16_t op; form_fn *form; } by_op[] = {
     {PTX_OP_AND, form_logic}, {PTX_OP_OR, form_logic}, {PTX_OP_XOR, form_logic}, {PTX_OP_NOT, form_logic},
     {PTX_OP_SETP, form_setp}, {PTX_OP_SELP, form_selp}, {PTX_OP_MOV, form_mov}, {PTX_OP_CVT, form_cvt}, {PTX_OP_CVTA, form_cvt},
     {PTX_OP_LD, form_memory}, {PTX_OP_LDU, form_memory}, {PTX_OP_ST, form_memory}, {PTX_OP_ATOM, form_memory}, {PTX_OP_RED, form_memory},
-    {PTX_OP_BRA, form_bra}, {PTX_OP_CALL, form_call}, {PTX_OP_RET, form_call}, {PTX_OP_EXIT, form_call}, {PTX_OP_DIV, form_divide}, {PTX_OP_REM, form_divide},
+    {PTX_OP_BRA, form_bra}, {PTX_OP_CALL, form_call}, {PTX_OP_RET, form_leave}, {PTX_OP_EXIT, form_leave}, {PTX_OP_MEMBAR, form_fence}, {PTX_OP_FENCE, form_fence}, {PTX_OP_DIV, form_divide}, {PTX_OP_REM, form_divide},
 };
+
+const char *ptx_lower_entry_form(const struct ptx_function *f)
+{
+    for (uint32_t i = 0; i < f->n_vars; i++)
+        if (f->vars[i].space == PTX_SPACE_LOCAL)
+            return "entry|frame";
+    return "entry";
+}
+
+static bool moved_first(const struct lower_view *v, int32_t reg)
+{
+    bool before = v->regs[reg].moved;
+    v->regs[reg].moved = true;
+    return !before;
+}
+
+unsigned lower_moves(const struct lower_view *v, const struct ptx_insn *in)
+{
+    enum ptx_op op = (enum ptx_op)in->op;
+    unsigned n = 0;
+    if ((op != PTX_OP_LD && op != PTX_OP_ST && op != PTX_OP_ATOM && op != PTX_OP_RED) || in->space == PTX_SPACE_PARAM || in->n_operands < 2)
+        return 0;
+    const struct ptx_operand *address = &in->operands[op == PTX_OP_ST || op == PTX_OP_RED ? 0 : 1], *value = &in->operands[1];
+    struct ptx_operand base = {.kind = PTX_OPERAND_REG, .index = address->index};
+    if (address->kind == PTX_OPERAND_MEM && address->index >= 0 && letter(v, &base) == 'p' && moved_first(v, address->index))
+        n += ptx_type_bytes((enum ptx_type)v->f->regs[address->index].type) / 4;
+    if (op != PTX_OP_ST || letter(v, value) != 'i')
+        return n;
+    const struct ptx_insn *from = maker(v, value);
+    uint64_t bits = is_immediate(value) ? value->bits : from && is_immediate(&from->operands[1]) ? from->operands[1].bits : 1;
+    unsigned words = (ptx_type_bytes(first_type(in)) + 3) / 4;
+    if (value->kind == PTX_OPERAND_REG && !moved_first(v, value->index))
+        return n;
+    return n + ((uint32_t)bits != 0) + (words == 2 && bits >> 32);
+}
 
 void lower_form(const struct lower_view *v, uint32_t insn, char form[PTX_FORM_BYTES])
 {

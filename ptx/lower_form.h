@@ -14,6 +14,7 @@ struct lower_reg {
     bool constant;                 /* single definition: an immediate */
     bool symbol;                   /* single definition: the address of a variable */
     bool uniform;                  /* the same in all threads of a block: comes from parameters and block numbers */
+    bool moved;                    /* a parameter or an immediate that lower_moves counted */
 };
 
 struct lower_view { const struct ptx_function *f; const struct ptx_cfg *cfg; struct lower_reg *regs; uint8_t *sreg_seen; };
@@ -23,6 +24,10 @@ enum status lower_view_make(struct lower_view *out, const struct ptx_function *f
 
 /* "root|context": the root is what it is (add.64), the context what feeds it and what it feeds. A form without context has no bar. */
 void lower_form(const struct lower_view *v, uint32_t insn, char form[PTX_FORM_BYTES]);
+
+/* Moves on top of the instruction's rule: of a parameter that is an address, from the constant bank into registers, and of an immediate that is stored (zero is a
+ * register); for the first instruction that needs them. */
+unsigned lower_moves(const struct lower_view *v, const struct ptx_insn *in);
 
 /* True for a multiplication or conversion that disappears into its users. */
 bool lower_folds_into_users(const struct lower_view *v, int32_t reg);

@@ -200,6 +200,7 @@ struct ptx_function {
 
     /* filled in by ptx_function_body */
     bool parsed;
+    const struct ptx_module *module;   /* that it belongs to */
     enum status body_status;           /* remembered failure of the body */
     struct error *body_error;
     struct ptx_reg *regs;          uint32_t n_regs;

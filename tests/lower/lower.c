@@ -81,7 +81,7 @@ static void print_groups(const struct ptx_lowered *l)
 
 static void print_forms(const struct ptx_function *f, const struct ptx_cfg *cfg, const struct ptx_lowering *l, char (*forms)[PTX_FORM_BYTES])
 {
-    printf("%s\t0\t0\tentry\t", f->name);
+    printf("%s\t0\t0\t%s\t", f->name, ptx_lower_entry_form(f));
     print_groups(&l->entry);
     for (uint32_t i = 0; i < f->n_insns; i++) {
         printf("%s\t%u\t%u\t%s\t", f->name, f->insns[i].line, cfg->block_of[i], forms[i]);
