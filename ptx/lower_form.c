@@ -5,123 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ptx/isa.h"
-
-/* ---- the registers ------------------------------------------------------------------------------------------------------------------ */
-
-static enum ptx_type first_type(const struct ptx_insn *in) { return in->n_types ? (enum ptx_type)in->types[0] : PTX_TYPE_NONE; }
-static bool is_float(enum ptx_type t) { return ptx_type_kind(t) == PTX_KIND_FLOAT; }
-static bool is_immediate(const struct ptx_operand *o) { return o->kind == PTX_OPERAND_IMM || o->kind == PTX_OPERAND_F32 || o->kind == PTX_OPERAND_F64; }
-
-/* What a register that the instruction reads as a source is used for. */
-static unsigned use_of(const struct ptx_insn *in)
-{
-    enum ptx_type t = first_type(in);
-    switch ((enum ptx_op)in->op) {
-    case PTX_OP_ADD:
-    case PTX_OP_SUB:
-        return is_float(t) ? USE_FADD : ptx_type_bytes(t) == 8 ? USE_ADD64 : USE_ADD32;
-    case PTX_OP_AND:
-    case PTX_OP_OR:
-    case PTX_OP_XOR:
-    case PTX_OP_NOT:
-        return t == PTX_PRED ? USE_PRED : USE_LOGIC;
-    case PTX_OP_SHL:
-    case PTX_OP_SHR:
-        return USE_SHIFT;
-    case PTX_OP_MUL:
-    case PTX_OP_MAD:
-        return USE_MUL;
-    case PTX_OP_SETP:
-        return USE_SETP;
-    case PTX_OP_SELP:
-        return USE_SELP;
-    case PTX_OP_ST:
-        return USE_STORED;
-    default:
-        return USE_OTHER;
-    }
-}
-
-struct scan { struct lower_view *v; uint32_t at; };
-
-static void scan_reg(void *user, int32_t reg, bool write)
-{
-    struct scan *s = user;
-    struct lower_reg *r = &s->v->regs[reg];
-    const struct ptx_insn *in = &s->v->f->insns[s->at];
-    if (write) {
-        r->defs++;
-        r->def = s->at;
-        return;
-    }
-    r->uses++;
-    if (reg == in->guard) {
-        r->use |= in->op == PTX_OP_BRA ? USE_BRA : USE_OTHER;
-        return;
-    }
-    bool base = false;
-    for (unsigned i = 0; i < in->n_operands; i++)
-        base |= in->operands[i].kind == PTX_OPERAND_MEM && in->operands[i].index == reg;
-    r->use |= (uint16_t)(base ? USE_ADDRESS : use_of(in));
-}
-
-static const struct lower_reg *single(const struct lower_view *v, const struct ptx_operand *o)
-{
-    return o->kind == PTX_OPERAND_REG && v->regs[o->index].defs == 1 ? &v->regs[o->index] : NULL;
-}
-
-static const struct ptx_insn *maker(const struct lower_view *v, const struct ptx_operand *o)
-{
-    const struct lower_reg *r = single(v, o);
-    return r ? &v->f->insns[r->def] : NULL;
-}
-
-struct all { const struct lower_view *v; bool uniform; };
-
-static void all_uniform(void *user, int32_t reg, bool write)
-{
-    struct all *a = user;
-    if (!write)
-        a->uniform &= a->v->regs[reg].uniform;
-}
-
-static bool uniform_sreg(enum ptx_sreg s)
-{
-    return s == PTX_SREG_CTAID || s == PTX_SREG_NTID || s == PTX_SREG_NCTAID;
-}
-
-/* Marks the result of an instruction that alone writes it. Definitions stand before their uses in what compilers make. */
-static void mark_result(struct lower_view *v, const struct ptx_insn *in)
-{
-    const struct ptx_operand *d = &in->operands[0], *s = &in->operands[1];
-    if (in->n_operands < 2 || d->kind != PTX_OPERAND_REG || v->regs[d->index].defs != 1 || in->guard >= 0)
-        return;
-    struct lower_reg *r = &v->regs[d->index];
-    const struct lower_reg *from = single(v, s);
-    bool copies = in->op == PTX_OP_MOV || in->op == PTX_OP_CVTA;
-    r->param = (in->op == PTX_OP_LD && in->space == PTX_SPACE_PARAM && v->f->is_entry) || (copies && from && from->param) ||
-               (in->op == PTX_OP_MOV && s->kind == PTX_OPERAND_SREG && (s->index == PTX_SREG_NTID || s->index == PTX_SREG_NCTAID));
-    r->constant = copies && (is_immediate(s) || (from && from->constant));
-    r->symbol = copies && (s->kind == PTX_OPERAND_SYM || (from && from->symbol));
-    struct all a = {v, true};
-    ptx_insn_regs(v->f, in, all_uniform, &a);
-    r->uniform = a.uniform && in->op != PTX_OP_ATOM && in->op != PTX_OP_SHFL && in->op != PTX_OP_CALL && (in->op != PTX_OP_LD || r->param) &&
-                 (s->kind != PTX_OPERAND_SREG || uniform_sreg((enum ptx_sreg)s->index));
-}
-
-enum status lower_view_make(struct lower_view *out, const struct ptx_function *f, const struct ptx_cfg *cfg, struct arena *a, struct error *err)
-{
-    *out = (struct lower_view){f, cfg, arena_alloc(a, (f->n_regs + 1) * sizeof *out->regs), arena_alloc(a, PTX_SREG_COUNT * 4)};
-    if (!out->regs || !out->sreg_seen)
-        return error_set(err, ST_OUT_OF_MEMORY, "no memory for the lowering of '%s'", f->name);
-    for (uint32_t i = 0; i < f->n_insns; i++)
-        ptx_insn_regs(f, &f->insns[i], scan_reg, &(struct scan){out, i});
-    for (uint32_t i = 0; i < f->n_insns; i++)
-        mark_result(out, &f->insns[i]);
-    return ST_OK;
-}
-
 /* ---- pieces of a form ----------------------------------------------------------------------------------------------------------------- */
 
 struct text { char *at; size_t n, room; bool context; };
@@ -176,7 +59,7 @@ static bool folds(const struct lower_view *v, const struct ptx_insn *in)
     const struct lower_reg *r = result(v, in);
     switch ((enum ptx_op)in->op) {
     case PTX_OP_MUL:
-        return !is_float(first_type(in)) && only(r, USE_ADD32 | USE_ADD64) && (ptx_insn_has(in, PTX_MOD_WIDE) || r->uses <= MOST_FOLDED);
+        return !lower_is_float(lower_first_type(in)) && only(r, USE_ADD32 | USE_ADD64) && (ptx_insn_has(in, PTX_MOD_WIDE) || r->uses <= MOST_FOLDED);
     case PTX_OP_SHL:
         return only(r, USE_ADD32 | USE_ADD64);
     case PTX_OP_CVT:
@@ -195,8 +78,8 @@ bool lower_folds_into_users(const struct lower_view *v, int32_t reg)
 /* The letter of a source: i immediate, p parameter, y address of a variable, W widening product, L shifted, M product, A sum, X extended, r other. */
 static char letter(const struct lower_view *v, const struct ptx_operand *o)
 {
-    const struct lower_reg *r = single(v, o);
-    if (is_immediate(o) || (r && r->constant))
+    const struct lower_reg *r = lower_single(v, o);
+    if (lower_is_immediate(o) || (r && r->constant))
         return 'i';
     if (o->kind == PTX_OPERAND_SYM || (r && r->symbol))
         return 'y';
@@ -209,7 +92,7 @@ static char letter(const struct lower_view *v, const struct ptx_operand *o)
         return ptx_insn_has(in, PTX_MOD_WIDE) ? 'W' : 'M';
     if (in->op == PTX_OP_SHL && folds(v, in))
         return 'L';
-    if (in->op == PTX_OP_ADD && r->uses == 1 && !is_float(first_type(in)))
+    if (in->op == PTX_OP_ADD && r->uses == 1 && !lower_is_float(lower_first_type(in)))
         return 'A';
     if (in->op == PTX_OP_CVT && in->n_types == 2 && ptx_type_bytes((enum ptx_type)in->types[0]) == 8 && ptx_type_bytes((enum ptx_type)in->types[1]) == 4)
         return 'X';
@@ -223,9 +106,9 @@ static unsigned constants(const struct lower_view *v, const struct ptx_insn *in)
     unsigned n = 0;
     for (unsigned i = 1; i < in->n_operands; i++) {
         const struct ptx_operand *o = &in->operands[i];
-        const struct lower_reg *r = single(v, o);
+        const struct lower_reg *r = lower_single(v, o);
         bool again = r && i > 1 && in->operands[i - 1].kind == PTX_OPERAND_REG && in->operands[i - 1].index == o->index;
-        n += is_immediate(o) || (r && (r->param || r->constant) && !again);
+        n += lower_is_immediate(o) || (r && (r->param || r->constant) && !again);
     }
     return n;
 }
@@ -263,7 +146,7 @@ static void form_plain(struct text *t, const struct lower_view *v, const struct 
 static void form_float(struct text *t, const struct lower_view *v, const struct ptx_insn *in)
 {
     const struct lower_reg *r = result(v, in);
-    put(t, "%s.%s", ptx_op_text((enum ptx_op)in->op), ptx_type_text(first_type(in)));
+    put(t, "%s.%s", ptx_op_text((enum ptx_op)in->op), ptx_type_text(lower_first_type(in)));
     unsigned n = constants(v, in);
     if (n)
         word(t, n == 1 ? "c1" : "c2");
@@ -274,8 +157,8 @@ static void form_float(struct text *t, const struct lower_view *v, const struct 
 static void form_add(struct text *t, const struct lower_view *v, const struct ptx_insn *in, uint32_t at)
 {
     (void)at;
-    enum ptx_type type = first_type(in);
-    if (is_float(type)) {
+    enum ptx_type type = lower_first_type(in);
+    if (lower_is_float(type)) {
         form_float(t, v, in);
         return;
     }
@@ -294,8 +177,8 @@ static void form_add(struct text *t, const struct lower_view *v, const struct pt
 static void form_mul(struct text *t, const struct lower_view *v, const struct ptx_insn *in, uint32_t at)
 {
     (void)at;
-    enum ptx_type type = first_type(in);
-    if (is_float(type)) {
+    enum ptx_type type = lower_first_type(in);
+    if (lower_is_float(type)) {
         form_float(t, v, in);
         return;
     }
@@ -312,10 +195,10 @@ static void form_mul(struct text *t, const struct lower_view *v, const struct pt
 static void form_shift(struct text *t, const struct lower_view *v, const struct ptx_insn *in, uint32_t at)
 {
     (void)at;
-    put(t, "%s.%s", ptx_op_text((enum ptx_op)in->op), ptx_type_text(first_type(in)));
+    put(t, "%s.%s", ptx_op_text((enum ptx_op)in->op), ptx_type_text(lower_first_type(in)));
     if (in->op == PTX_OP_SHL)
         word(t, folds(v, in) ? "fold" : "free");
-    if (is_immediate(&in->operands[2]))
+    if (lower_is_immediate(&in->operands[2]))
         word(t, "i");
     else if (in->op == PTX_OP_SHL)
         word(t, "r");
@@ -325,7 +208,7 @@ static void form_shift(struct text *t, const struct lower_view *v, const struct 
 static void form_logic(struct text *t, const struct lower_view *v, const struct ptx_insn *in, uint32_t at)
 {
     (void)at;
-    enum ptx_type type = first_type(in);
+    enum ptx_type type = lower_first_type(in);
     const struct lower_reg *r = result(v, in);
     if (type == PTX_PRED || in->op == PTX_OP_NOT) {
         put(t, "%s.%s", ptx_op_text((enum ptx_op)in->op), ptx_type_text(type));
@@ -338,7 +221,7 @@ static void form_logic(struct text *t, const struct lower_view *v, const struct 
         word(t, "chain");
     else if (only(r, USE_SETP))
         word(t, "setp");
-    if (is_immediate(&in->operands[2]))
+    if (lower_is_immediate(&in->operands[2]))
         word(t, "i");
     tail(t, v, in);
 }
@@ -346,14 +229,14 @@ static void form_logic(struct text *t, const struct lower_view *v, const struct 
 static void form_setp(struct text *t, const struct lower_view *v, const struct ptx_insn *in, uint32_t at)
 {
     (void)at;
-    enum ptx_type type = first_type(in);
+    enum ptx_type type = lower_first_type(in);
     const struct lower_reg *r = result(v, in);
-    const struct ptx_insn *from = maker(v, &in->operands[in->has_pair ? 2 : 1]);
-    if (is_float(type))
+    const struct ptx_insn *from = lower_maker(v, &in->operands[in->has_pair ? 2 : 1]);
+    if (lower_is_float(type))
         put(t, "setp.%s", ptx_type_text(type));
     else
         put(t, "setp.int%u", 8 * ptx_type_bytes(type));
-    if (from && from->op == PTX_OP_AND && v->regs[from->operands[0].index].uses == 1 && ptx_type_bytes(type) == 4 && !is_float(type))
+    if (from && from->op == PTX_OP_AND && v->regs[from->operands[0].index].uses == 1 && ptx_type_bytes(type) == 4 && !lower_is_float(type))
         word(t, "and");
     word(t, only(r, USE_BRA) ? "bra" : only(r, USE_PRED) ? "pl" : only(r, USE_SELP) ? "selp" : "x");
     if (constants(v, in) > 1)
@@ -366,7 +249,7 @@ static void form_selp(struct text *t, const struct lower_view *v, const struct p
 {
     (void)at;
     const struct lower_reg *r = result(v, in);
-    put(t, "selp.b%u", 8 * ptx_type_bytes(first_type(in)));
+    put(t, "selp.b%u", 8 * ptx_type_bytes(lower_first_type(in)));
     char a = letter(v, &in->operands[1]), b = letter(v, &in->operands[2]);
     word(t, a == 'i' ? b == 'i' ? "ii" : "ir" : b == 'i' ? "ri" : "rr");
     if (only(r, USE_SETP))
@@ -399,7 +282,7 @@ static void form_mov(struct text *t, const struct lower_view *v, const struct pt
 {
     (void)at;
     const struct ptx_operand *s = &in->operands[1];
-    enum ptx_type type = first_type(in);
+    enum ptx_type type = lower_first_type(in);
     put(t, type == PTX_PRED ? "mov.pred" : "mov.b%u", 8 * ptx_type_bytes(type));
     if (in->operands[0].kind == PTX_OPERAND_VEC)
         word(t, "unpack");
@@ -418,7 +301,7 @@ static void form_mov(struct text *t, const struct lower_view *v, const struct pt
         *seen = 1;
     } else if (s->kind == PTX_OPERAND_SYM) {
         word(t, "addr");
-    } else if (is_immediate(s)) {
+    } else if (lower_is_immediate(s)) {
         form_mov_immediate(t, v, in);
     } else if (s->kind == PTX_OPERAND_REG) {
         form_mov_copy(t, v, in);
@@ -432,7 +315,7 @@ static void form_cvt(struct text *t, const struct lower_view *v, const struct pt
     for (unsigned i = 0; i < in->n_mods; i++)
         whole |= in->mods[i] == PTX_MOD_RNI || in->mods[i] == PTX_MOD_RZI || in->mods[i] == PTX_MOD_RMI || in->mods[i] == PTX_MOD_RPI;
     put(t, "%s", in->op == PTX_OP_CVTA ? "cvta" : "cvt");
-    if (whole && in->n_types == 2 && is_float((enum ptx_type)in->types[0]))
+    if (whole && in->n_types == 2 && lower_is_float((enum ptx_type)in->types[0]))
         put(t, ".whole");
     if (in->op == PTX_OP_CVTA && in->n_mods && in->mods[0] == PTX_MOD_TO)
         put(t, ".to");
@@ -564,9 +447,9 @@ static void form_divide(struct text *t, const struct lower_view *v, const struct
     (void)at;
     put(t, "%s", ptx_op_text((enum ptx_op)in->op));
     words_of_mods(t, in);
-    if (is_float(first_type(in)) && ptx_insn_has(in, PTX_MOD_FTZ))
+    if (lower_is_float(lower_first_type(in)) && ptx_insn_has(in, PTX_MOD_FTZ))
         word(t, "ftz");
-    else if (!is_float(first_type(in)) && constants(v, in) && letter(v, &in->operands[2]) == 'i')
+    else if (!lower_is_float(lower_first_type(in)) && constants(v, in) && letter(v, &in->operands[2]) == 'i')
         word(t, "i");
 }
 
@@ -606,9 +489,9 @@ unsigned lower_moves(const struct lower_view *v, const struct ptx_insn *in)
         n += ptx_type_bytes((enum ptx_type)v->f->regs[address->index].type) / 4;
     if (op != PTX_OP_ST || letter(v, value) != 'i')
         return n;
-    const struct ptx_insn *from = maker(v, value);
-    uint64_t bits = is_immediate(value) ? value->bits : from && is_immediate(&from->operands[1]) ? from->operands[1].bits : 1;
-    unsigned words = (ptx_type_bytes(first_type(in)) + 3) / 4;
+    const struct ptx_insn *from = lower_maker(v, value);
+    uint64_t bits = lower_is_immediate(value) ? value->bits : from && lower_is_immediate(&from->operands[1]) ? from->operands[1].bits : 1;
+    unsigned words = (ptx_type_bytes(lower_first_type(in)) + 3) / 4;
     if (value->kind == PTX_OPERAND_REG && !moved_first(v, value->index))
         return n;
     return n + ((uint32_t)bits != 0) + (words == 2 && bits >> 32);

@@ -1,6 +1,7 @@
 /* Private to the lowering: what is known of the registers of a function, and the forms of its instructions. */
 #ifndef HEDDLE_PTX_LOWER_FORM_H
 #define HEDDLE_PTX_LOWER_FORM_H
+#include "ptx/isa.h"
 #include "ptx/lower.h"
 
 /* Who reads a register. */
@@ -21,6 +22,14 @@ struct lower_view { const struct ptx_function *f; const struct ptx_cfg *cfg; str
 
 /* Allocated from a. */
 enum status lower_view_make(struct lower_view *out, const struct ptx_function *f, const struct ptx_cfg *cfg, struct arena *a, struct error *err) MUST_CHECK;
+
+static inline enum ptx_type lower_first_type(const struct ptx_insn *in) { return in->n_types ? (enum ptx_type)in->types[0] : PTX_TYPE_NONE; }
+static inline bool lower_is_float(enum ptx_type t) { return ptx_type_kind(t) == PTX_KIND_FLOAT; }
+static inline bool lower_is_immediate(const struct ptx_operand *o) { return o->kind == PTX_OPERAND_IMM || o->kind == PTX_OPERAND_F32 || o->kind == PTX_OPERAND_F64; }
+
+/* The register of o, when one instruction alone writes it; that instruction. Else NULL. */
+const struct lower_reg *lower_single(const struct lower_view *v, const struct ptx_operand *o);
+const struct ptx_insn *lower_maker(const struct lower_view *v, const struct ptx_operand *o);
 
 /* "root|context": the root is what it is (add.64), the context what feeds it and what it feeds. A form without context has no bar. */
 void lower_form(const struct lower_view *v, uint32_t insn, char form[PTX_FORM_BYTES]);

@@ -60,90 +60,18 @@ bool streams_in_simulation(void) { return in_simulation; }
 size_t streams_left(void) { return abandoned; }
 uint64_t seq_next(void) { return ++last_seq; }
 
-/* ---- order ---- */
-
-static bool blocking(const struct rt_stream *s) { return !s->is_legacy && !(s->flags & RT_STREAM_NON_BLOCKING); }
-
-bool fifo_clear(const struct rt_stream *s, uint64_t seq) { return !s->head || s->head->seq > seq; }
-
-/* Nothing up to seq is left in the streams that the legacy stream and s hold each other up by. */
-static bool others_clear(const struct rt_stream *s, uint64_t seq)
-{
-    if (blocking(s))
-        return fifo_clear(s->context->legacy, seq);
-    if (!s->is_legacy || !ring)
-        return true;
-    const struct rt_stream *t = ring;
-    do {
-        if (t->context == s->context && blocking(t) && !fifo_clear(t, seq))
-            return false;
-        t = t->next_active;
-    } while (t != ring);
-    return true;
-}
-
 bool stream_idle(const struct rt_stream *s)
 {
-    return !s->head && others_clear(s, last_seq) && !(host_replayed() && host_call_survives());
-}
-
-static bool op_ready(const struct op *op)
-{
-    if (op->started)
-        return false;
-    if (context_status(op->stream->context) != ST_OK)
-        return true;                           /* to be dropped */
-    if (op->held && host_replayed())
-        return false;
-    if (!others_clear(op->stream, op->seq))
-        return false;
-    if (op->kind == OP_WAIT_EVENT)
-        return fifo_clear(op->u.wait.stream, op->u.wait.seq);
-    if (op->kind == OP_CONDITION)
-        return !op->u.condition.body || fifo_clear(op->u.condition.body, op->u.condition.body_seq);
-    return op->kind != OP_WAIT_VALUE || op_value_ready(op);
-}
-
-static struct op *pick(void)
-{
-    if (!ring)
-        return NULL;
-    struct rt_stream *best = NULL, *s = ring->next_active;
-    for (bool last = false; !last; s = s->next_active) {
-        last = s == ring;
-        if (!op_ready(s->head))
-            continue;
-        if (s->is_legacy) {
-            best = s;
-            break;
-        }
-        if (!best || s->priority < best->priority)
-            best = s;
-    }
-    if (best && !best->is_legacy)
-        ring = best;
-    return best ? best->head : NULL;
+    return !s->head && ring_others_clear(s, last_seq) && !(host_replayed() && host_call_survives());
 }
 
 /* ---- waiting ---- */
 
-static bool context_clear(const struct rt_context *c, uint64_t seq)
-{
-    const struct rt_stream *t = ring;
-    if (t)
-        do {
-            if (t->context == c && !fifo_clear(t, seq))
-                return false;
-            t = t->next_active;
-        } while (t != ring);
-    return true;
-}
-
 static bool satisfied(const struct waiter *w)
 {
     if (!w->stream)
-        return context_clear(w->context, w->seq);
-    return fifo_clear(w->stream, w->seq) && (w->fifo_only || !w->stream->is_legacy || others_clear(w->stream, w->seq));
+        return ring_context_clear(w->context, w->seq);
+    return fifo_clear(w->stream, w->seq) && (w->fifo_only || !w->stream->is_legacy || ring_others_clear(w->stream, w->seq));
 }
 
 static bool drive(void);
@@ -234,7 +162,7 @@ void context_wait(struct rt_context *c) { wait_for(&(struct waiter){.context = c
 /* Work that nobody waited for ends with the process, as on a GPU. */
 void context_wind_up(struct rt_context *c)
 {
-    if (atomic_load(&the.leaving) && !context_clear(c, last_seq))
+    if (atomic_load(&the.leaving) && !ring_context_clear(c, last_seq))
         context_poison(c, ST_DEINITIALIZED);
     context_wait(c);
 }
@@ -410,21 +338,12 @@ static void run_turn(void)
         finish(op);
 }
 
-static bool value_awaited(void)
-{
-    const struct rt_stream *t = ring;
-    for (size_t n = ring_count(); n; n--, t = t->next_active)
-        if (t->head->kind == OP_WAIT_VALUE)
-            return true;
-    return false;
-}
-
 static void sleep_for_work(void)
 {
     thread_sleeps = true;
     bool stands = frozen();
-    if (value_awaited() || stands) {
-        uint64_t until = value_awaited() ? now_ns() + POLL_NS : last_call_ns + PATIENCE_NS + POLL_NS;
+    if (ring_value_awaited() || stands) {
+        uint64_t until = ring_value_awaited() ? now_ns() + POLL_NS : last_call_ns + PATIENCE_NS + POLL_NS;
         struct timespec t = {.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
         pthread_cond_timedwait(&work, &the.lock, &t);
     } else {
@@ -438,7 +357,7 @@ static bool drive(void)
 {
     bool turns = pauses || (turn_first && running.n);
     struct op *op = turns ? NULL : nest_next(running.n);
-    op = op || turns ? op : pick();
+    op = op || turns ? op : ring_pick();
     if (!op && (pauses || !(running.n || transfers_any()) || !time_goes()))
         return false;
     asked &= op != NULL;
@@ -587,7 +506,7 @@ void queue_settle(void)
 {
     enum { NAP_NS = 100000 };
     pthread_mutex_lock(&the.lock);
-    while (driven || callbacks || pick()) {
+    while (driven || callbacks || ring_pick()) {
         if (driven || callbacks) {
             pthread_mutex_unlock(&the.lock);
             nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);

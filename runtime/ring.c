@@ -1,5 +1,7 @@
 #include "runtime/ring.h"
 
+#include "runtime/checkpoint/host.h"
+
 struct rt_stream *ring;
 
 void ring_add(struct rt_stream *s)
@@ -56,4 +58,84 @@ void ring_order(const uint64_t *ids, size_t n)
         last = s;
     }
     ring = last ? last : ring;
+}
+
+/* ---- order ---- */
+
+static bool blocking(const struct rt_stream *s) { return !s->is_legacy && !(s->flags & RT_STREAM_NON_BLOCKING); }
+
+bool fifo_clear(const struct rt_stream *s, uint64_t seq) { return !s->head || s->head->seq > seq; }
+
+bool ring_others_clear(const struct rt_stream *s, uint64_t seq)
+{
+    if (blocking(s))
+        return fifo_clear(s->context->legacy, seq);
+    if (!s->is_legacy || !ring)
+        return true;
+    const struct rt_stream *t = ring;
+    do {
+        if (t->context == s->context && blocking(t) && !fifo_clear(t, seq))
+            return false;
+        t = t->next_active;
+    } while (t != ring);
+    return true;
+}
+
+static bool op_ready(const struct op *op)
+{
+    if (op->started)
+        return false;
+    if (context_status(op->stream->context) != ST_OK)
+        return true;                           /* to be dropped */
+    if (op->held && host_replayed())
+        return false;
+    if (!ring_others_clear(op->stream, op->seq))
+        return false;
+    if (op->kind == OP_WAIT_EVENT)
+        return fifo_clear(op->u.wait.stream, op->u.wait.seq);
+    if (op->kind == OP_CONDITION)
+        return !op->u.condition.body || fifo_clear(op->u.condition.body, op->u.condition.body_seq);
+    return op->kind != OP_WAIT_VALUE || op_value_ready(op);
+}
+
+struct op *ring_pick(void)
+{
+    if (!ring)
+        return NULL;
+    struct rt_stream *best = NULL, *s = ring->next_active;
+    for (bool last = false; !last; s = s->next_active) {
+        last = s == ring;
+        if (!op_ready(s->head))
+            continue;
+        if (s->is_legacy) {
+            best = s;
+            break;
+        }
+        if (!best || s->priority < best->priority)
+            best = s;
+    }
+    if (best && !best->is_legacy)
+        ring = best;
+    return best ? best->head : NULL;
+}
+
+bool ring_context_clear(const struct rt_context *c, uint64_t seq)
+{
+    const struct rt_stream *t = ring;
+    if (t)
+        do {
+            if (t->context == c && !fifo_clear(t, seq))
+                return false;
+            t = t->next_active;
+        } while (t != ring);
+    return true;
+}
+
+bool ring_value_awaited(void)
+{
+    const struct rt_stream *t = ring;
+    for (size_t n = ring_count(); n; n--, t = t->next_active)
+        if (t->head->kind == OP_WAIT_VALUE)
+            return true;
+    return false;
 }
