@@ -78,6 +78,26 @@ static uint64_t dram_returns(const struct channel *c)
     return next == NEVER ? NEVER : clock_after(&c->gpu->clocks, CLOCK_DRAM, CLOCK_L2, next);
 }
 
+/* A read was issued: its data will be here after some others. */
+static void expect_fill(struct channel *c)
+{
+    struct expected *e = c->expected;
+    e[2] = e[1];
+    e[1] = e[0];
+    e[0] = (struct expected){c->dram.issued, c->dram.issued_slice};
+    c->dram.issued = DRAM_NO_READ;
+    const struct slice *l = &c->slices[e[0].slice];
+    cache_expect(&l->l2, e[0].address);
+    mshr_expect(&l->mshr, slice_atom(l, e[0].address));
+    l = &c->slices[e[1].slice];
+    cache_expect_line(&l->l2, e[1].address);
+    (void)mshr_expect_first(&l->mshr, slice_atom(l, e[1].address), false);
+    l = &c->slices[e[2].slice];
+    uint32_t waiter = mshr_expect_first(&l->mshr, slice_atom(l, e[2].address), true);
+    if (waiter != MSHR_NONE)
+        __builtin_prefetch(&c->gpu->sms[packet_sm(waiter)].pool[packet_index(waiter)], 1);
+}
+
 /* One request of a slice, round robin, enters the fixed delay; one whose delay is over enters the controller. */
 static void feed_dram(struct channel *c)
 {
@@ -104,11 +124,6 @@ static void feed_dram(struct channel *c)
     dram_push(&c->dram, &(struct dram_request){.id = d->address, .bank = bank_of(c, bank % c->dram.spec.banks, row), .row = row, .slice = d->slice, .write = d->write});
     if (c->dram_from == NEVER)
         c->dram_from = dram_returns(c);
-    if (!d->write) {
-        const struct slice *l = &c->slices[d->slice];
-        cache_expect(&l->l2, d->address);
-        mshr_expect(&l->mshr, slice_atom(l, d->address));
-    }
     c->delay_at = ring_place(c->delay_at, 1, c->delay_room);
     c->delay_n--;
 }
@@ -122,7 +137,6 @@ static void run_dram(struct channel *c)
         uint64_t id;
         if (!ring_full(&l->from_dram) && dram_returned(&c->dram, &id)) {
             ring_put(&l->from_dram, id);
-            cache_expect_line(&l->l2, id);
             l->next = c->now;
         }
     }
@@ -179,6 +193,8 @@ void channel_run(struct channel *c, uint64_t until_core_cycle)
             if (c->slices[i].next <= c->now)
                 slice_run(c, &c->slices[i]);
         feed_dram(c);
+        if (c->dram.issued != DRAM_NO_READ)
+            expect_fill(c);
         c->next = channel_next(c);
     }
     c->fresh = false;

@@ -68,8 +68,8 @@ static void add_queue(struct left *l, const struct sm *s)
 static bool add_packets(struct left *l, const struct sm *s)
 {
     char *is_free = calloc(s->pool_size + 1, 1);
-    for (uint32_t i = s->pool_free; is_free && i != NO_PACKET; i = s->pool[i].next)
-        is_free[i] = 1;
+    for (uint32_t i = 0; is_free && i < s->n_pool_free; i++)
+        is_free[s->pool_free[i]] = 1;
     for (uint32_t i = 0; is_free && i < s->pool_size; i++)
         if (!is_free[i] && !s->pool[i].ready)
             add(l, s->number, s->pool[i].pending, s->pool[i].lanes);

@@ -6,7 +6,7 @@ enum { UNLIMITED = 4096 };
 
 enum status dram_create(struct dram *d, const struct dram_spec *spec, struct error *err)
 {
-    *d = (struct dram){.spec = *spec, .free_node = 0};
+    *d = (struct dram){.spec = *spec, .free_node = 0, .issued = DRAM_NO_READ};
     if (spec->banks == 0 || spec->banks > DRAM_MAX_BANKS)
         return error_set(err, ST_INVALID_VALUE, "%u DRAM banks: 1 to %d can be modelled", spec->banks, DRAM_MAX_BANKS);
     if (spec->groups == 0 || spec->banks % spec->groups)
@@ -229,6 +229,8 @@ static void column(struct dram *d, uint32_t n)
         at_least(&d->write_from, t + s->cl + s->burst_cycles + 2 > s->wl ? t + s->cl + s->burst_cycles + 2 - s->wl : 0);
         at_least(&b->precharge_from, t + (s->burst_cycles > s->rtpl ? s->burst_cycles : s->rtpl));
         d->nodes[i].order = t + s->cl + s->burst_cycles;
+        d->issued = d->nodes[i].r.id;
+        d->issued_slice = d->nodes[i].r.slice;
         list_add(d, &d->flight, i);
     }
 }

@@ -31,6 +31,7 @@ struct dram_node { struct dram_request r; uint64_t order, pushed; uint32_t next,
 struct dram_list { uint32_t first, last, n; };  /* of nodes, oldest first */
 
 enum { DRAM_NONE = UINT32_MAX };
+#define DRAM_NO_READ UINT64_MAX
 struct dram_bank {
     bool open; uint32_t row, group;
     uint32_t current;                          /* node under way, DRAM_NONE: free */
@@ -52,6 +53,8 @@ struct dram {
     uint32_t n_reads, n_writes;                /* queued or under way; n_writes: of the write queue */
     bool draining;                             /* the write queue has its turn */
     uint64_t serial;
+    uint64_t issued;                           /* id of the read that was issued last, until the owner has seen it; DRAM_NO_READ: none */
+    uint32_t issued_slice;
     struct dram_list flight;                   /* issued reads whose data is on its way; order = the cycle it is there */
     struct dram_list returned;                 /* reads that their slice has not taken yet */
     struct timing_channel_stats stats;         /* clocks is left to the owner: d->cycle */

@@ -290,7 +290,7 @@ static void run_sm(struct timing_gpu *g, struct sm *s)
         return;
     }
     s->lsu_retry = true;
-    lsu_expect(s);
+    lsu_expect(s, g->until);
     if (s->resume)
         sm_advance(s, g->until);
     sm_run(s, g->until);

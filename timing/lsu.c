@@ -26,7 +26,6 @@ enum status lsu_create(struct sm *s, struct error *err)
     for (uint32_t i = 0; i < MAX_PENDING; i++)
         s->free_pending[i] = i;
     s->n_pending = s->n_free_pending = MAX_PENDING;
-    s->pool_free = NO_PACKET;
     if (!c->present)
         return ST_OK;
     struct cache_spec spec = cache_spec_of(c);
@@ -46,6 +45,7 @@ void lsu_destroy(struct sm *s)
     free(s->pending_order);
     free(s->free_pending);
     free(s->pool);
+    free(s->pool_free);
 }
 
 bool lsu_room(const struct sm *s) { return s->queue_n < LSU_DEPTH; }
@@ -197,16 +197,23 @@ static void count_sent(struct sm *s, const struct packet *p)
 static bool pool_grow(struct sm *s)
 {
     uint32_t n = s->pool_size ? s->pool_size * 2 : 256;
-    struct packet *more = n >> PACKET_BITS ? NULL : aligned_alloc(64, n * sizeof *more);
+    uint32_t *free_ones = n >> PACKET_BITS ? NULL : realloc(s->pool_free, n * sizeof *free_ones);
+    if (!free_ones)
+        return false;
+    s->pool_free = free_ones;
+    struct packet *more = aligned_alloc(64, n * sizeof *more);
     if (!more)
         return false;
     if (s->pool_size)
         memcpy(more, s->pool, s->pool_size * sizeof *more);
     free(s->pool);
     s->pool = more;
-    for (uint32_t i = s->pool_size; i < n; i++)                       /* whole: they are saved, used or not */
-        s->pool[i] = (struct packet){.next = i + 1 < n ? i + 1 : NO_PACKET};
-    s->pool_free = s->pool_size;
+    for (uint32_t i = s->pool_size; i < n; i++) {                     /* whole: they are saved, used or not */
+        s->pool[i] = (struct packet){.tag = TAG_NOBODY};
+        s->pool_free[i] = 0;
+    }
+    for (uint32_t i = n; i-- > s->pool_size;)
+        s->pool_free[s->n_pool_free++] = i;
     s->pool_size = n;
     return true;
 }
@@ -217,15 +224,14 @@ bool lsu_send(struct sm *s, const struct packet *p, uint64_t ready)
     const struct timing_gpu *g = s->gpu;
     uint64_t slot = clock_convert(&g->clocks, CLOCK_CORE, CLOCK_ICNT, ready);
     uint32_t slice = addrmap_slice(&g->map, p->address), thread = g->n_threads == 1 ? 0 : slice / g->config.mem.slices % g->n_threads;
-    if (s->pool_free == NO_PACKET && !pool_grow(s))
+    if (!s->n_pool_free && !pool_grow(s))
         return false;
     struct message *to = vec_add(&s->out[thread]);
     if (!to)
         return false;
-    uint32_t at = s->pool_free;
+    uint32_t at = s->pool_free[--s->n_pool_free];
     slot = slot > s->port_from ? slot : s->port_from;
     s->port_from = slot + 1;
-    s->pool_free = s->pool[at].next;
     s->pool[at] = *p;
     s->pool[at].sent = s->now;
     *to = (struct message){.time = slot, .packet = s->number << PACKET_BITS | at, .slice = slice};
@@ -486,24 +492,36 @@ static bool fills_l1(const struct packet *p) { return p->tag == TAG_FILL && p->s
 
 static struct packet *packet_in(const struct sm *s, size_t i) { return &s->pool[packet_index(s->inbox.at[i].packet)]; }
 
-void lsu_expect(const struct sm *s)
+/* Each loop reads what the one before it has told the host to fetch: packets, tags, lines and waiters, loads, warps. */
+void lsu_expect(const struct sm *s, uint64_t until)
 {
-    enum { AHEAD = 8 };
-    for (size_t i = s->inbox_at; i < s->inbox.n + AHEAD; i++) {
-        if (i < s->inbox.n)
-            __builtin_prefetch(packet_in(s, i), 1);
-        if (i < s->inbox_at + AHEAD)
-            continue;
-        const struct packet *p = packet_in(s, i - AHEAD);
+    uint64_t end = clock_convert(&s->gpu->clocks, CLOCK_CORE, CLOCK_ICNT, until);
+    size_t first = s->inbox_at, n = first;
+    for (; n < s->inbox.n && s->inbox.at[n].time < end; n++)
+        __builtin_prefetch(packet_in(s, n));
+    for (size_t i = first; i < n; i++) {
+        const struct packet *p = packet_in(s, i);
         if (fills_l1(p)) {
             cache_expect(&s->l1, p->address);
             mshr_expect(&s->l1_mshr, atom_of(s, p->address));
         } else if (p->tag != TAG_FILL)
-            __builtin_prefetch(&s->loads[p->tag]);
+            __builtin_prefetch(&s->loads[p->tag], 1);
     }
-    for (size_t i = s->inbox_at; i < s->inbox.n; i++)
-        if (fills_l1(packet_in(s, i)))
-            cache_expect_line(&s->l1, packet_in(s, i)->address);
+    for (size_t i = first; i < n; i++) {
+        const struct packet *p = packet_in(s, i);
+        if (fills_l1(p)) {
+            cache_expect_line(&s->l1, p->address);
+            (void)mshr_expect_first(&s->l1_mshr, atom_of(s, p->address), false);
+        } else if (p->tag != TAG_FILL)
+            __builtin_prefetch(&s->warps[s->loads[p->tag].warp], 1);
+    }
+    for (int fetched = 0; fetched < 2; fetched++)
+        for (size_t i = first; i < n; i++) {
+            const struct packet *p = packet_in(s, i);
+            uint32_t load = fills_l1(p) ? mshr_expect_first(&s->l1_mshr, atom_of(s, p->address), true) : MSHR_NONE;
+            if (load != MSHR_NONE)
+                __builtin_prefetch(fetched ? (const void *)&s->warps[s->loads[load].warp] : &s->loads[load], 1);
+        }
 }
 
 static void take_reply(struct sm *s, const struct packet *p)
@@ -531,8 +549,7 @@ void lsu_reply(struct sm *s, const struct message *m)
 {
     uint32_t at = packet_index(m->packet);
     struct packet p = s->pool[at];
-    s->pool[at].next = s->pool_free;
-    s->pool_free = at;
+    s->pool_free[s->n_pool_free++] = at;
     s->lsu_retry |= s->lsu_stuck != 1 + TIMING_MISS_QUEUE_FULL;       /* the port has room again in the next window */
     count_reply(s, &p, m->time);
     take_reply(s, &p);

@@ -56,7 +56,6 @@ struct packet {
     uint32_t tag;                              /* whom the reply is for: a load, a store's warp .. */
     uint32_t lanes;                            /* atomic and strong ones: which lanes' accesses it stands for */
     int32_t pending;                           /* atomic and strong ones: index in the SM's table; -1: nothing is to be performed */
-    uint32_t next;                             /* in its list: the SM's free ones, or those that wait at the slice */
     uint8_t kind, source;
     uint8_t type;                              /* enum timing_access_type */
     uint8_t sectors;                           /* how many 32-byte sectors from address on; one reply answers them all */
@@ -65,7 +64,7 @@ struct packet {
     struct line_mask bytes;                    /* written bytes, relative to the 128-byte line */
 };
 /* A packet's handle: whose it is, and where there. */
-enum { PACKET_BITS = 20, NO_PACKET = UINT32_MAX };
+enum { PACKET_BITS = 20 };
 static inline uint32_t packet_sm(uint32_t handle) { return handle >> PACKET_BITS; }
 static inline uint32_t packet_index(uint32_t handle) { return handle & ((1u << PACKET_BITS) - 1); }
 
@@ -207,7 +206,7 @@ struct sm {
     uint32_t in_network;                       /* packets not taken by their slice yet, as far as known at the last window's end */
     VEC(struct message) out[MAX_THREADS];      /* of this window, by the host thread of the channel; ascending in time */
     uint64_t packets;                          /* sent ever */
-    struct packet *pool; uint32_t pool_size, pool_free;    /* its packets; the first free one */
+    struct packet *pool; uint32_t pool_size, *pool_free, n_pool_free;      /* its packets; a stack of the free ones */
     VEC(struct message) inbox; size_t inbox_at, inbox_old;       /* sorted by time; old: there before this window's came */
 
     VEC(struct ended_cta) ended;               /* in this window */
@@ -265,7 +264,7 @@ void lsu_reply(struct sm *s, const struct message *m);
 void lsu_count(struct sm *s, const struct emu_event *e);       /* an instruction that accesses memory */
 bool lsu_port_room(const struct sm *s);
 bool lsu_send(struct sm *s, const struct packet *p, uint64_t ready);        /* ready: core cycle */
-void lsu_expect(const struct sm *s);           /* hints to the host before a window */
+void lsu_expect(const struct sm *s, uint64_t until);           /* hints to the host before a window */
 void lsu_access_done(struct sm *s, uint32_t load, uint64_t cycle);
 /* side.c */
 enum status side_create(struct side_cache *c, const struct timing_cache *spec, enum request_source source, enum timing_access_type type,
@@ -313,7 +312,8 @@ struct slice {
     struct ring to_dram;                       /* misses and write-backs: sector address | write */
     struct ring from_dram;                     /* sector addresses */
     VEC(struct message) arrivals; size_t arrivals_at, arrivals_old;        /* sorted by time: not there yet */
-    struct packet_list { uint32_t first, last; } *by_sm;   /* there, waiting for a grant */
+    struct packet_list { uint32_t first, last; } *by_sm;   /* there, waiting for a grant: nodes */
+    struct packet_node { uint32_t packet, next; } *nodes; uint32_t n_nodes, free_node;
     uint64_t *present;                         /* bit s: by_sm[s] is not empty */
     struct cache l2; struct mshr mshr;
     VEC(struct message) out[MAX_THREADS];      /* replies of this half window, by the host thread of the SM; ascending in time */
@@ -341,6 +341,7 @@ struct channel {
     uint64_t dram_from;                        /* before this cycle DRAM has nothing for the slices */
     uint64_t dram_delay, front_delay, atomic_delay, port_cycles;       /* L2 cycles: in front of DRAM, and of a slice; of an atomic; that a sector holds the data port */
     uint64_t way_back;                         /* interconnect cycles of a reply */
+    struct expected { uint64_t address; uint32_t slice; } expected[3];   /* reads that DRAM has issued: the host fetches what they will need, step by step */
     struct delayed *delay; uint32_t delay_room, delay_at, delay_n;     /* ring: dram.latency */
     uint32_t turn;                             /* slice asked first */
     uint32_t *granted;                         /* packets taken in this half window, by SM: of all channels of the host thread */

@@ -37,8 +37,6 @@ static uint64_t key_of(const struct mshr_entry *e) { return e->atom >> COUNT_BIT
 
 static uint32_t home(const struct mshr *m, uint64_t k) { return (uint32_t)((k >> COUNT_BITS) * 0x9e3779b97f4a7c15u >> 40) & m->mask; }
 
-void mshr_expect(const struct mshr *m, uint64_t atom) { __builtin_prefetch(&m->table[home(m, key(atom))]); }
-
 /* The entry of the atom, or the free place where it would go. */
 static struct mshr_entry *find(const struct mshr *m, uint64_t atom)
 {
@@ -46,6 +44,24 @@ static struct mshr_entry *find(const struct mshr *m, uint64_t atom)
     while (m->table[i].atom && key_of(&m->table[i]) != key(atom))
         i = (i + 1) & m->mask;
     return &m->table[i];
+}
+
+void mshr_expect(const struct mshr *m, uint64_t atom)
+{
+    __builtin_prefetch(&m->table[home(m, key(atom))], 1);
+    if (m->free_node != MSHR_NONE)
+        __builtin_prefetch(&m->nodes[m->free_node], 1);
+}
+
+uint32_t mshr_expect_first(const struct mshr *m, uint64_t atom, bool fetched)
+{
+    const struct mshr_entry *e = find(m, atom);
+    if (!e->atom)
+        return MSHR_NONE;
+    if (fetched)
+        return m->nodes[e->first].request;
+    __builtin_prefetch(&m->nodes[e->first]);
+    return MSHR_NONE;
 }
 
 static enum mshr_result room(const struct mshr *m, const struct mshr_entry *e)

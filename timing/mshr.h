@@ -23,6 +23,8 @@ void mshr_destroy(struct mshr *m);
 /* What mshr_add would answer. */
 enum mshr_result mshr_check(const struct mshr *m, uint64_t atom);
 void mshr_expect(const struct mshr *m, uint64_t atom);       /* a hint to the host: it will be looked up soon */
+/* A little later: who waits for it first will be asked for; and when that was fetched, who it is. MSHR_NONE: nobody, or not known yet. */
+uint32_t mshr_expect_first(const struct mshr *m, uint64_t atom, bool fetched);
 enum mshr_result mshr_add(struct mshr *m, uint64_t atom, uint32_t request);
 /* The data is here: calls fn for each request in the order of their arrival and frees the entry. False: no such entry. */
 bool mshr_fill(struct mshr *m, uint64_t atom, void (*fn)(void *user, uint32_t request), void *user);

@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-enum { ROP_MOST_SECTORS = 8 /* of one packet */, MOST_GRANTED = 4095, ICNT_CYCLES = 1 };
+enum { ROP_MOST_SECTORS = 8 /* of one packet */, MOST_GRANTED = 4095, ICNT_CYCLES = 1, NO_NODE = UINT32_MAX };
 
 enum status slice_create(struct slice *l, const struct timing_gpu *g, uint32_t number, struct error *err)
 {
@@ -38,7 +38,8 @@ enum status slice_create(struct slice *l, const struct timing_gpu *g, uint32_t n
         !ring_create(&l->from_dram, c->mem.queue_from_dram))
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for L2 slice %u", number);
     for (uint32_t i = 0; i < g->n_sms; i++)
-        l->by_sm[i].first = NO_PACKET;
+        l->by_sm[i].first = NO_NODE;
+    l->free_node = NO_NODE;
     l->next = NEVER;
     return ST_OK;
 }
@@ -52,6 +53,7 @@ void slice_destroy(struct slice *l)
         vec_free(&l->out[t]);
     free(l->by_sm);
     free(l->present);
+    free(l->nodes);
     free(l->rop);
     free(l->to_dram.at);
     free(l->from_dram.at);
@@ -61,6 +63,21 @@ static struct packet *packet_of(const struct channel *c, uint32_t handle) { retu
 
 /* ---- from the interconnect -------------------------------------------------------------------------------------------------------------------- */
 
+/* The first of more free nodes; NO_NODE: no host memory. */
+static uint32_t nodes_grow(struct slice *l)
+{
+    uint32_t n = l->n_nodes ? l->n_nodes * 2 : 256;
+    struct packet_node *more = realloc(l->nodes, n * sizeof *more);
+    if (!more)
+        return NO_NODE;
+    for (uint32_t i = l->n_nodes; i < n; i++)
+        more[i] = (struct packet_node){0, i + 1 < n ? i + 1 : NO_NODE};
+    l->nodes = more;
+    l->free_node = l->n_nodes;
+    l->n_nodes = n;
+    return l->free_node;
+}
+
 /* Packets that are at the slice's output of the crossbar by now go to the lists of their inputs. */
 static void admit(struct channel *c, struct slice *l)
 {
@@ -68,14 +85,18 @@ static void admit(struct channel *c, struct slice *l)
         return;
     uint64_t icnt = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now);
     while (l->arrivals_at < l->arrivals.n && l->arrivals.at[l->arrivals_at].time + ICNT_CYCLES <= icnt) {
-        uint32_t handle = l->arrivals.at[l->arrivals_at++].packet, sm = packet_sm(handle);
+        uint32_t handle = l->arrivals.at[l->arrivals_at].packet, sm = packet_sm(handle), i = l->free_node;
+        if (i == NO_NODE && (i = nodes_grow(l)) == NO_NODE)
+            return;                            /* no host memory: they wait */
         struct packet_list *q = &l->by_sm[sm];
-        packet_of(c, handle)->next = NO_PACKET;
-        if (q->first == NO_PACKET)
-            q->first = handle;
+        l->arrivals_at++;
+        l->free_node = l->nodes[i].next;
+        l->nodes[i] = (struct packet_node){handle, NO_NODE};
+        if (q->first == NO_NODE)
+            q->first = i;
         else
-            packet_of(c, q->last)->next = handle;
-        q->last = handle;
+            l->nodes[q->last].next = i;
+        q->last = i;
         l->present[sm / 64] |= 1ull << sm % 64;
         l->n_waiting++;
     }
@@ -121,10 +142,12 @@ static void grant(struct channel *c, struct slice *l)
     }
     uint32_t sm = granted(c, l);
     struct packet_list *q = &l->by_sm[sm];
-    uint32_t handle = q->first;
+    uint32_t i = q->first, handle = l->nodes[i].packet;
     struct packet *p = packet_of(c, handle);
-    q->first = p->next;
-    if (q->first == NO_PACKET)
+    q->first = l->nodes[i].next;
+    l->nodes[i].next = l->free_node;
+    l->free_node = i;
+    if (q->first == NO_NODE)
         l->present[sm / 64] &= ~(1ull << sm % 64);
     l->n_waiting--;
     l->n_granted++;
@@ -140,6 +163,8 @@ static void grant(struct channel *c, struct slice *l)
         l->rop[ring_place(l->rop_at, l->rop_n++, l->rop_room)] = (struct waiting){.address = p->address + k * SECTOR_BYTES, .due = due, .packet = handle};
         p->left++;
     }
+    if (l->n_waiting)                          /* most probably the next */
+        __builtin_prefetch(packet_of(c, l->nodes[l->by_sm[granted(c, l)].first].packet), 1);
 }
 
 /* ---- to the interconnect ------------------------------------------------------------------------------------------------------------------------- */
@@ -301,6 +326,21 @@ static bool write_sector(struct channel *c, struct slice *l, const struct waitin
     return true;
 }
 
+/* The host fetches what the accesses behind the first will need, each thing some accesses ahead of its use. */
+static void expect_accesses(const struct channel *c, const struct slice *l)
+{
+    enum { PACKET_AHEAD = 5, TAGS_AHEAD = 4, LINE_AHEAD = 2 };
+    if (l->rop_n > PACKET_AHEAD)
+        __builtin_prefetch(packet_of(c, l->rop[ring_place(l->rop_at, PACKET_AHEAD, l->rop_room)].packet), 1);
+    if (l->rop_n > TAGS_AHEAD) {
+        uint64_t address = l->rop[ring_place(l->rop_at, TAGS_AHEAD, l->rop_room)].address;
+        cache_expect(&l->l2, address);
+        mshr_expect(&l->mshr, slice_atom(l, address));
+    }
+    if (l->rop_n > LINE_AHEAD)
+        cache_expect_line(&l->l2, l->rop[ring_place(l->rop_at, LINE_AHEAD, l->rop_room)].address);
+}
+
 /* The head of the queue, when its delay is over and the data port is free. */
 static void access_slice(struct channel *c, struct slice *l)
 {
@@ -318,6 +358,7 @@ static void access_slice(struct channel *c, struct slice *l)
         return;
     l->port_from = c->now + c->port_cycles;
     l->stats.l2.data_port_busy++;
+    expect_accesses(c, l);
     l->rop_at = ring_place(l->rop_at, 1, l->rop_room);
     l->rop_n--;
 }

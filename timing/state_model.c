@@ -58,8 +58,9 @@ static const struct state_type ring = TYPE(struct ring, ring_fields);
 COUNT(n_sms, struct slice, g->n_sms)
 COUNT(n_present, struct slice, (g->n_sms + 63) / 64)
 COUNT(n_rop, struct slice, o->rop_room)
+COUNT(n_nodes, struct slice, o->n_nodes)
 static const struct state_field slice_fields[] = {
-    PART(struct slice, l2, &cache), PART(struct slice, mshr, &mshr), VECTOR(struct slice, arrivals), ARRAY(struct slice, by_sm, n_sms, NULL),
+    PART(struct slice, l2, &cache), PART(struct slice, mshr, &mshr), VECTOR(struct slice, arrivals), ARRAY(struct slice, by_sm, n_sms, NULL), GROWN(struct slice, nodes, n_nodes),
     ARRAY(struct slice, present, n_present, NULL), ARRAY(struct slice, rop, n_rop, NULL), PART(struct slice, to_dram, &ring), PART(struct slice, from_dram, &ring),
     HOST(struct slice, out)};
 static const struct state_type slice = TYPE(struct slice, slice_fields);
@@ -368,7 +369,7 @@ static const struct state_field sm_fields[] = {
     PARTS(struct sm, blocks, &block), PARTS(struct sm, warps, &warp), PARTS(struct sm, schedulers, &scheduler), PARTS(struct sm, queue, &op),
     ARRAY(struct sm, loads, n_loads, NULL), ARRAY(struct sm, free_pending, n_pending, NULL), ARRAY(struct sm, pending_order, n_pending, NULL), CALL(struct sm, pending, pending),
     PART(struct sm, l1, &cache), PART(struct sm, l1_mshr, &mshr), PART(struct sm, l1c, &side), PART(struct sm, l1t, &side), PART(struct sm, fetch, &fetch),
-    GROWN(struct sm, pool, n_pool), VECTOR(struct sm, inbox)};
+    GROWN(struct sm, pool, n_pool), GROWN(struct sm, pool_free, n_pool), VECTOR(struct sm, inbox)};
 static const struct state_type sm = TYPE(struct sm, sm_fields);
 
 static bool each_sm(struct state *s, void *owner, void *member)
