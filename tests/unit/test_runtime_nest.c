@@ -12,10 +12,10 @@ static struct rt_context *context;
     "  mov.u64 %rd2, " function "; st.param.b64 [p0], %rd2;\n" \
     "  st.param.b32 [p1],1; st.param.b32 [p1+4],1; st.param.b32 [p1+8],1;\n" \
     "  st.param.b32 [p2],1; st.param.b32 [p2+4],1; st.param.b32 [p2+8],1; st.param.b32 [p3],0;\n" \
-    "  call (r0), __cuda_syscall_cnpv2GetParameterBufferV2, (p0, p1, p2, p3);\n  ld.param.b64 %rd3, [r0];\n"
+    "  call (r0), __cuda_syscall_cnpv2GetParameterBufferV2, (p0, p1, p2, p3);\n  ld.param.b64 %rd3,[r0];\n"
 #define LAUNCH(stream) \
-    "  st.param.b64 [q0], %rd3; st.param.b64 [q1], " stream ";\n" \
-    "  call (r1), __cuda_syscall_cnpv2LaunchDeviceV2, (q0, q1);\n  ld.param.b32 %r2, [r1]; or.b32 %r3, %r3, %r2;\n"
+    "st.param.b64 [q0],%rd3; st.param.b64 [q1]," stream ";\n" \
+    "  call (r1), __cuda_syscall_cnpv2LaunchDeviceV2, (q0, q1);\n  ld.param.b32 %r2,[r1]; or.b32 %r3,%r3,%r2;\n"
 #define DIGIT(n, stream) BUFFER("digit") "  st.u64 [%rd3], %rd1; mov.u32 %r4, " n "; st.u32 [%rd3+8], %r4;\n" LAUNCH(stream)
 #define DECLARE \
     "  .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<2>;\n" \
