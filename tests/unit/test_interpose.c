@@ -212,7 +212,7 @@ END_TEST
 
 START_TEST(every_attribute_is_answered)
 {
-    enum { LAST = 147 };
+    enum { LAST = 255 };                       /* those of later toolkits answer 0 */
     ck_assert_int_eq(cu_init(0), ST_OK);
     for (int a = 1; a <= LAST; a++) {
         int v = -77;
