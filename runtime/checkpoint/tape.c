@@ -165,9 +165,10 @@ void tape_put(struct tape *t, const struct tape_head *head, const void *p)
     }
     char *to = t->chunk + t->used;             /* the short way for short records */
     memcpy(to, head, sizeof *head);
-    if (padded)
+    if (padded) {
         memset(to + all - PAD, 0, PAD);
-    memcpy(to + sizeof *head, p, head->bytes);
+        memcpy(to + sizeof *head, p, head->bytes);
+    }
     t->used += all;
     t->bytes += all;
 }
