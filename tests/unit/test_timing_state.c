@@ -40,8 +40,9 @@ static void read_maps(void)
 
 static void suspect(void *user, const char *type, size_t offset, uint64_t word)
 {
+    const uint64_t lowest = 1ull << 44;        /* program, libraries and heaps lie higher; a sanitizer's shadow memory lies lower, where counters may point */
     (void)user;
-    if (word >= EMU_BASE && word < EMU_BASE + EMU_SPAN) return;        /* the device's own addresses */
+    if (word < lowest || (word >= EMU_BASE && word < EMU_BASE + EMU_SPAN)) return;     /* the latter: the device's own addresses */
     for (unsigned i = 0; i < n_maps && !*found; i++)
         if (word >= maps[i].lo && word < maps[i].hi)
             snprintf(found, sizeof found, "%s, word at %zu: %#" PRIx64 " points into this process and is not in the table of its type (timing/state_model.c)", type, offset, word);
