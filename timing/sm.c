@@ -67,6 +67,7 @@ void sm_destroy(struct sm *s)
     for (unsigned t = 0; t < MAX_THREADS; t++)
         vec_free(&s->out[t]);
     vec_free(&s->inbox);
+    vec_free(&s->ended);
 }
 
 /* ---- CTAs ----------------------------------------------------------------------------------------------------------------------------------- */
