@@ -94,6 +94,12 @@ void queue_ask(void)
 {
     if (!sim_on() || driven || in_simulation || !thread_runs)
         return;
+    if (host_watched()) {                      /* a checkpoint in that turn wants this thread at its next call, not inside this one */
+        asked = true;
+        if (thread_sleeps)
+            pthread_cond_signal(&work);
+        return;
+    }
     fenv_t own;
     fegetenv(&own);
     fesetenv(FE_DFL_ENV);
@@ -111,8 +117,10 @@ static void drive_until(const struct waiter *w)
     fenv_t own;
     fegetenv(&own);
     fesetenv(FE_DFL_ENV);
+    drivers++;
     while (!satisfied(w) && !driven && !quitting && drive())
         ;
+    drivers--;
     fesetenv(&own);
     if (!driven && ring && thread_sleeps)      /* what is left is the simulation thread's again */
         pthread_cond_signal(&work);
