@@ -234,7 +234,7 @@ static const char *owner_name(void) { return host.owner - 1u < host.thread_names
 /* Its turn has not come for some time. Under host.lock, which it gives up for a while. *asleep: the thread whose turn it is does nothing, *last for that. */
 static enum status wait_for_others(unsigned slices, struct sleep *last, bool *asleep)
 {
-    enum { SLICES_PER_S = 200, PATIENCE_S = 20 };
+    enum { SLICES_PER_S = 200, PATIENCE_S = 20, LAST_S = 60 };
     *asleep = false;
     wait_a_little();
     if (!host_replayed() || host.active || host.ending || !advance())
@@ -248,6 +248,9 @@ static enum status wait_for_others(unsigned slices, struct sleep *last, bool *as
     if (slices == SLICES_PER_S * PATIENCE_S)
         log_warn("resume: call %llu was made by thread %s of the program, which %s; the others wait for it", (unsigned long long)host.calls + 1, owner_name(),
                  *asleep ? "waits for something else" : next ? "is busy with other things" : "has not come yet");
+    if (*asleep && slices >= SLICES_PER_S * LAST_S)
+        return host_diverged("call %llu was made by thread %s, which waits for another one now: threads of the program race for a lock in another order than they did",
+                             (unsigned long long)host.calls + 1, owner_name());
     return ST_OK;
 }
 
@@ -310,7 +313,7 @@ static void turn_again(struct host_thread *t)
     for (unsigned slices = 0; host_replayed() && !host.diverged; slices++) {
         if (!host.active && advance() && host.returns && host.owner == t->as)
             break;
-        (void)wait_for_others(slices, &last, &asleep);
+        (void)(wait_for_others(slices, &last, &asleep) == ST_OK);   /* else host.diverged tells all of them */
     }
     host.active = true;
     host.returns = false;
