@@ -364,7 +364,7 @@ static void form_memory(struct text *t, const struct lower_view *v, const struct
     words_of_types(t, in);
     word_of_address(t, v, &in->operands[in->op == PTX_OP_ST || in->op == PTX_OP_RED ? 0 : 1]);
     if (in->op == PTX_OP_ST)
-        word(t, letter(v, &in->operands[1]) == 'y' ? "Vy" : "Vr");
+        word(t, letter(v, &in->operands[1]) == 'y' ? "Vy" : in->space == PTX_SPACE_PARAM && letter(v, &in->operands[1]) == 'i' ? "Vi" : "Vr");     /* of others lower_moves has immediates */
 }
 
 /* ---- branches -------------------------------------------------------------------------------------------------------------------------- */

@@ -1,28 +1,7 @@
 // driver: a driver-API program without cudart: context, module from PTX text, functions, globals and constants, launches with
 // kernelParams and with a packed buffer, streams, events, memory, attributes, error names.
-#include <cuda.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "driver_app.h"
 #include <string.h>
-
-static int failures;
-
-#define OK(call)                                                                                                    \
-    do {                                                                                                            \
-        CUresult ok_err = (call);                                                                                   \
-        if (ok_err != CUDA_SUCCESS) {                                                                               \
-            printf("FAIL: line %d: %s: %d\n", __LINE__, #call, ok_err);                                             \
-            exit(1);                                                                                                \
-        }                                                                                                           \
-    } while (0)
-#define EXPECT(cond, ...)                                                                                           \
-    do {                                                                                                            \
-        if (!(cond)) {                                                                                              \
-            failures++;                                                                                             \
-            printf("FAIL: " __VA_ARGS__);                                                                           \
-            printf("\n");                                                                                           \
-        }                                                                                                           \
-    } while (0)
 
 static const char ptx[] = R"(
 .version 7.0

@@ -1,31 +1,11 @@
 // green: green contexts over parts of a device's SMs, events of whole contexts; what is said of core dumps; imports from other APIs, which are refused.
 // With PARTS=seen each kernel must run on SMs of its part alone (the simulated GPU).
-#include <cuda.h>
+#include "driver_app.h"
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <set>
-
-static int failures;
-
-#define OK(call)                                                                                                    \
-    do {                                                                                                            \
-        CUresult ok_err = (call);                                                                                   \
-        if (ok_err != CUDA_SUCCESS) {                                                                               \
-            printf("FAIL: line %d: %s: %d\n", __LINE__, #call, ok_err);                                             \
-            exit(1);                                                                                                \
-        }                                                                                                           \
-    } while (0)
-#define EXPECT(cond)                                                                                                \
-    do {                                                                                                            \
-        if (!(cond)) {                                                                                              \
-            failures++;                                                                                             \
-            printf("FAIL: line %d: %s\n", __LINE__, #cond);                                                         \
-        }                                                                                                           \
-    } while (0)
 
 static const char ptx[] = R"(
 .version 7.0

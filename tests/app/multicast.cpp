@@ -1,25 +1,5 @@
 // multicast: an object over three devices; multimem stores, reductions and loads reach the memory of each. Errors of the calls.
-#include <cuda.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static int failures;
-
-#define OK(call)                                                                                                    \
-    do {                                                                                                            \
-        CUresult ok_err = (call);                                                                                   \
-        if (ok_err != CUDA_SUCCESS) {                                                                               \
-            printf("FAIL: line %d: %s: %d\n", __LINE__, #call, ok_err);                                             \
-            exit(1);                                                                                                \
-        }                                                                                                           \
-    } while (0)
-#define EXPECT(cond)                                                                                                \
-    do {                                                                                                            \
-        if (!(cond)) {                                                                                              \
-            failures++;                                                                                             \
-            printf("FAIL: line %d: %s\n", __LINE__, #cond);                                                         \
-        }                                                                                                           \
-    } while (0)
+#include "driver_app.h"
 
 static const char ptx[] = R"(
 .version 8.1

@@ -1,30 +1,8 @@
 // texref: the driver API's side of textures: references that a module declares, bound to arrays, linear and pitched memory and mipmapped arrays and
 // changed between launches; surface references; texture objects with resource views (format, levels, layers, block compression); copies of arrays.
-#include <cuda.h>
+#include "driver_app.h"
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-static int failures;
-
-#define OK(call)                                                                                                    \
-    do {                                                                                                            \
-        CUresult ok_err = (call);                                                                                   \
-        if (ok_err != CUDA_SUCCESS) {                                                                               \
-            printf("FAIL: line %d: %s: %d\n", __LINE__, #call, ok_err);                                             \
-            exit(1);                                                                                                \
-        }                                                                                                           \
-    } while (0)
-#define EXPECT(cond, ...)                                                                                           \
-    do {                                                                                                            \
-        if (!(cond)) {                                                                                              \
-            failures++;                                                                                             \
-            printf("FAIL: line %d: ", __LINE__);                                                                    \
-            printf(__VA_ARGS__);                                                                                    \
-            printf("\n");                                                                                           \
-        }                                                                                                           \
-    } while (0)
 
 static const char ptx[] = R"(
 .version 7.0
