@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/nest.h"
 #include "runtime/lowering.h"
+#include "timing/timing.h"
 
 /* ---- images ----
  * A linked image (rt_link_complete) is our own form: a head, then for each text its size and the text, NUL-terminated. */
@@ -242,6 +243,8 @@ void code_unref(struct code *c)
 {
     if (--c->refs)
         return;
+    if (c->ptx)
+        timing_forget(c->ptx);
     lowering_forget(c->ptx);
     ptx_module_free(c->ptx);
     if (c->has_cubin)

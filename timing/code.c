@@ -374,14 +374,26 @@ static void lower_by_table(void *user, const struct ptx_function *f, const struc
         *out = (struct ptx_lowering){0};
 }
 
+static struct { pthread_mutex_t lock; struct code_table *first; } tables = {.lock = PTHREAD_MUTEX_INITIALIZER};     /* of all GPUs */
+
 void code_table_init(struct code_table *t, const struct timing_config *config)
 {
     *t = (struct code_table){.config = config, .lower = lower_by_table};
     pthread_mutex_init(&t->lock, NULL);
+    pthread_mutex_lock(&tables.lock);
+    t->next = tables.first;
+    tables.first = t;
+    pthread_mutex_unlock(&tables.lock);
 }
 
 void code_table_free(struct code_table *t)
 {
+    struct code_table **at = &tables.first;
+    pthread_mutex_lock(&tables.lock);
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    pthread_mutex_unlock(&tables.lock);
     for (size_t i = 0; i < sizeof t->buckets / sizeof *t->buckets; i++)
         for (struct timing_code *c = t->buckets[i], *next; c; c = next) {
             next = c->next;
@@ -403,4 +415,29 @@ const struct timing_code *code_of(struct code_table *t, const struct ptx_functio
     }
     pthread_mutex_unlock(&t->lock);
     return c;
+}
+
+static void forget(struct code_table *t, const struct ptx_function *from, const struct ptx_function *to)
+{
+    pthread_mutex_lock(&t->lock);
+    for (size_t i = 0; i < sizeof t->buckets / sizeof *t->buckets; i++)
+        for (struct timing_code **at = &t->buckets[i]; *at;) {
+            struct timing_code *c = *at;
+            bool gone = c->function >= from && c->function < to;
+            if (gone) {
+                *at = c->next;
+                code_free(c);
+            } else {
+                at = &c->next;
+            }
+        }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void timing_forget(const struct ptx_module *m)
+{
+    pthread_mutex_lock(&tables.lock);
+    for (struct code_table *t = tables.first; t; t = t->next)
+        forget(t, m->functions, m->functions + m->n_functions);
+    pthread_mutex_unlock(&tables.lock);
 }

@@ -1,5 +1,5 @@
 /* What the model needs to know of each PTX instruction of a function: made once, at the first launch that executes it. Immutable afterwards, but for the table,
- * which has a lock inside. */
+ * which has a lock inside. Functions are known by their address: before a module goes, timing_forget says so to the tables of all GPUs. */
 #ifndef HEDDLE_TIMING_CODE_H
 #define HEDDLE_TIMING_CODE_H
 #include <pthread.h>
@@ -7,6 +7,7 @@
 #include "ptx/lower.h"
 #include "timing/config.h"
 #include "timing/lowering.h"
+#include "timing/timing.h"
 
 enum unit_kind { UNIT_INT, UNIT_SP, UNIT_DP, UNIT_SFU, UNIT_TENSOR, UNIT_MEM, UNIT_NONE /* issues without a unit: branches, barriers */, UNIT_KINDS };
 
@@ -47,7 +48,7 @@ static inline const struct op_group *op_group(const struct op_info *op, uint32_t
 static inline const uint32_t *op_sources(const struct timing_code *c, const struct op_info *op) { return c->regs + op->first; }
 static inline const uint32_t *op_results(const struct timing_code *c, const struct op_info *op) { return c->regs + op->first + op->n_src; }
 
-struct code_table { pthread_mutex_t lock; struct timing_code *buckets[256]; const struct timing_config *config; timing_lower_fn *lower; void *user; };
+struct code_table { struct code_table *next; pthread_mutex_t lock; struct timing_code *buckets[256]; const struct timing_config *config; timing_lower_fn *lower; void *user; };
 void code_table_init(struct code_table *t, const struct timing_config *config);
 void code_table_free(struct code_table *t);
 /* NULL: no host memory. Any thread. */

@@ -117,6 +117,42 @@ static uint32_t granted(const struct channel *c, const struct slice *l)
     return l->grant;
 }
 
+/* ---- to the interconnect ------------------------------------------------------------------------------------------------------------------------- */
+
+static bool out_room(const struct channel *c, const struct slice *l)
+{
+    uint64_t icnt = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now);
+    return l->out_from < icnt + c->gpu->config.mem.queue_out;
+}
+
+static void perform(struct channel *c, uint32_t handle, const struct packet *p)
+{
+    if (p->pending >= 0 && p->lanes)
+        (void)emu_warp_perform(&c->gpu->sms[packet_sm(handle)].pending[p->pending], c->worker, p->lanes);   /* addresses were checked when it issued */
+}
+
+/* A sector of the packet is done; with the last one the reply goes out. A read's reply has a packet for each sector. */
+static void sector_done(struct channel *c, struct slice *l, uint32_t handle)
+{
+    struct packet *p = packet_of(c, handle);
+    const struct timing_gpu *g = c->gpu;
+    if (--p->left)
+        return;
+    perform(c, handle, p);
+    p->ready = clock_convert(&g->clocks, CLOCK_L2, CLOCK_ICNT, c->now + 1 + (p->kind == REQUEST_ATOMIC ? c->atomic_delay : 0));
+    uint64_t slot = p->ready > l->out_from ? p->ready : l->out_from;
+    p->data = p->kind == REQUEST_READ || p->kind == REQUEST_STRONG_READ ? p->sectors : p->kind == REQUEST_ATOMIC;
+    l->out_from = slot + (p->data ? p->data : 1);
+    l->stats.replies += p->data;
+    struct message *to = vec_add(&l->out[thread_of_sm(g, packet_sm(handle))]);
+    if (to)
+        *to = (struct message){.time = l->out_from - 1 + ICNT_CYCLES + c->way_back, .packet = handle, .slice = l->number};
+    l->n_granted--;
+    c->packets++;
+}
+
+/* ---- grants ---- */
+
 static void count_arrival(struct channel *c, struct slice *l, const struct packet *p)
 {
     uint64_t core = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_CORE, c->now), n = core > p->sent ? core - p->sent : 0;
@@ -163,42 +199,12 @@ static void grant(struct channel *c, struct slice *l)
         l->rop[ring_place(l->rop_at, l->rop_n++, l->rop_room)] = (struct waiting){.address = p->address + k * SECTOR_BYTES, .due = due, .packet = handle};
         p->left++;
     }
+    if (!p->left) {                            /* a write of no bytes: there is nothing to do */
+        p->left = 1;
+        sector_done(c, l, handle);
+    }
     if (l->n_waiting)                          /* most probably the next */
         __builtin_prefetch(packet_of(c, l->nodes[l->by_sm[granted(c, l)].first].packet), 1);
-}
-
-/* ---- to the interconnect ------------------------------------------------------------------------------------------------------------------------- */
-
-static bool out_room(const struct channel *c, const struct slice *l)
-{
-    uint64_t icnt = clock_convert(&c->gpu->clocks, CLOCK_L2, CLOCK_ICNT, c->now);
-    return l->out_from < icnt + c->gpu->config.mem.queue_out;
-}
-
-static void perform(struct channel *c, uint32_t handle, const struct packet *p)
-{
-    if (p->pending >= 0 && p->lanes)
-        (void)emu_warp_perform(&c->gpu->sms[packet_sm(handle)].pending[p->pending], c->worker, p->lanes);   /* addresses were checked when it issued */
-}
-
-/* A sector of the packet is done; with the last one the reply goes out. A read's reply has a packet for each sector. */
-static void sector_done(struct channel *c, struct slice *l, uint32_t handle)
-{
-    struct packet *p = packet_of(c, handle);
-    const struct timing_gpu *g = c->gpu;
-    if (--p->left)
-        return;
-    perform(c, handle, p);
-    p->ready = clock_convert(&g->clocks, CLOCK_L2, CLOCK_ICNT, c->now + 1 + (p->kind == REQUEST_ATOMIC ? c->atomic_delay : 0));
-    uint64_t slot = p->ready > l->out_from ? p->ready : l->out_from;
-    p->data = p->kind == REQUEST_READ || p->kind == REQUEST_STRONG_READ ? p->sectors : p->kind == REQUEST_ATOMIC;
-    l->out_from = slot + (p->data ? p->data : 1);
-    l->stats.replies += p->data;
-    struct message *to = vec_add(&l->out[thread_of_sm(g, packet_sm(handle))]);
-    if (to)
-        *to = (struct message){.time = l->out_from - 1 + ICNT_CYCLES + c->way_back, .packet = handle, .slice = l->number};
-    l->n_granted--;
-    c->packets++;
 }
 
 /* ---- the slice -------------------------------------------------------------------------------------------------------------------------------------- */
@@ -301,25 +307,23 @@ static bool write_sector(struct channel *c, struct slice *l, const struct waitin
     bool missed = there == CACHE_MISS || there == CACHE_SECTOR_MISS;
     if (missed && l->l2.spec.write_alloc == CACHE_FETCH_ON_WRITE && !whole_sector(p, w->address))
         return miss(l, w, p, &p->bytes);       /* the write joins the sector when it is there */
-    if (missed && l->l2.spec.write_alloc != CACHE_FETCH_ON_WRITE)              /* not allocated: it goes on to DRAM; allocated: the rest of it is read */
-        ring_put(&l->to_dram, w->address | (l->l2.spec.write_alloc == CACHE_NO_ALLOCATE));
     if (missed && l->l2.spec.write_alloc == CACHE_NO_ALLOCATE) {
+        ring_put(&l->to_dram, w->address | 1);
         count_access(l, p, outcome_of(there));
         sector_done(c, l, w->packet);
         return true;
     }
     enum cache_result r = cache_write(&l->l2, w->address, &p->bytes, true, &v);
-    if (r == CACHE_RESERVATION_FAIL) {
-        (void)fails(l, p, TIMING_LINE_ALLOC_FAIL);
-        l->stuck = missed ? 0 : l->stuck;      /* the rest was asked for, and will be at each try */
-        return false;
-    }
+    if (r == CACHE_RESERVATION_FAIL)
+        return fails(l, p, TIMING_LINE_ALLOC_FAIL);
     if (r == CACHE_HIT_RESERVED) {             /* behind the fill that is under way */
         if (mshr_add(&l->mshr, slice_atom(l, w->address), w->packet) >= MSHR_ENTRIES_FULL)
             return fails(l, p, TIMING_MSHR_MERGE_ENRTY_FAIL);
         count_access(l, p, TIMING_HIT_RESERVED);
         return true;
     }
+    if (missed && l->l2.spec.write_alloc == CACHE_ALLOCATE)
+        ring_put(&l->to_dram, w->address);     /* the rest of the sector */
     write_back(l, &v);
     count_access(l, p, outcome_of(r));
     sector_done(c, l, w->packet);

@@ -24,6 +24,8 @@ enum status timing_gpu_create(struct timing_gpu **out, const struct timing_confi
 void timing_gpu_free(struct timing_gpu *g);
 /* Before the first kernel: another lowering than ptx_lower's; NULL: one for one. */
 void timing_gpu_lowering(struct timing_gpu *g, timing_lower_fn *lower, void *user);
+/* Before a module goes, of which no kernel runs: another may come to lie where it was. For all GPUs. Any thread. */
+void timing_forget(const struct ptx_module *m);
 uint64_t timing_gpu_cycle(const struct timing_gpu *g);      /* how far it has run */
 const struct timing_config *timing_gpu_config(const struct timing_gpu *g);
 

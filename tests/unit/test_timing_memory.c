@@ -1,5 +1,6 @@
 /* The memory of the simulated GPU: where latency comes from, what bounds bandwidth, what policies send on. Properties, never golden totals. */
 #include "tests/unit/sim_run.h"
+#include "timing/model.h"
 
 static size_t at;
 #define PUT(...) at += (size_t)snprintf(text + at, sizeof text - at, __VA_ARGS__)
@@ -135,6 +136,40 @@ START_TEST(write_allocation_reads_what_its_policy_says)
 }
 END_TEST
 
+/* A set whose only way is being fetched refuses a write that would allocate. However often it tries, the rest of its sector is read once. */
+START_TEST(a_refused_write_reads_once)
+{
+    enum { PAIRS = 32 };
+    set("l2", "S:1:128:1,L:B:m:W:P,A:192:4,32:0,32");
+    set("mem.channels", "2");
+    head();
+    for (unsigned i = 0; i < PAIRS; i++) PUT("ld.global.cg.u32 %%r%u, [%%rd1+%u];\nst.global.u32 [%%rd1+%u], %%r1;\n", 10 + i, i * 1024, 65536 + i * 1024);
+    PUT("membar.gl;\n");
+    for (int i = 0; i < 2000; i++) PUT("add.s32 %%r5, %%r5, %%r1;\n");
+    tail();
+    struct outcome o = simulate(1, 1, 0, 1);
+    uint64_t refused = o.s.slice.l2.fail[TIMING_GLOBAL_ACC_W][TIMING_LINE_ALLOC_FAIL];
+    ck_assert_uint_gt(refused, PAIRS);
+    ck_assert_uint_eq(o.s.channel.reads, 2 * PAIRS);
+}
+END_TEST
+
+/* Nothing that a kernel does makes such a packet; it must not be lost all the same. */
+START_TEST(a_write_of_no_bytes_is_answered)
+{
+    struct timing_gpu *g = sim_gpu(1);
+    struct sm *s = &g->sms[0];
+    const struct packet none = {.address = (uint64_t)(uintptr_t)run.out, .tag = TAG_NOBODY, .pending = -1, .kind = REQUEST_WRITE, .source = SOURCE_DATA, .type = TIMING_GLOBAL_ACC_W, .sectors = 4};
+    ck_assert(lsu_send(s, &none, 0));
+    ck_assert_uint_eq(s->n_pool_free, s->pool_size - 1);
+    for (int i = 0; i < 8; i++)
+        gpu_window(g, g->now + g->window);
+    ck_assert_uint_eq(s->n_pool_free, s->pool_size);
+    ck_assert_uint_eq(s->in_network, 0);
+    timing_gpu_free(g);
+}
+END_TEST
+
 /* ---- copies without waiting, matrices ----------------------------------------------------------------------------------------------------------- */
 
 /* Cycles from two copies, a group each, to behind the wait; out[0], out[1]: what arrived. */
@@ -211,6 +246,8 @@ int main(void)
     tcase_add_test(c, streams_are_bound_by_the_channels);
     tcase_add_test(c, misses_in_flight_are_as_many_as_there_are_entries);
     tcase_add_loop_test(c, write_allocation_reads_what_its_policy_says, 0, 4);
+    tcase_add_test(c, a_refused_write_reads_once);
+    tcase_add_test(c, a_write_of_no_bytes_is_answered);
     tcase_add_test(c, copies_are_waited_for_by_group);
     tcase_add_test(c, fragments_are_memory_traffic);
     tcase_add_test(c, memory_is_the_same_for_any_number_of_host_threads);
