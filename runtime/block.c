@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "runtime/base/bytes.h"
 #include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 
@@ -21,7 +22,8 @@ struct small_class { VEC(uint64_t) used_before; uint64_t fresh, fresh_end; };
 static struct small_class small[2][SMALL_CLASSES];      /* by enum block_side */
 
 struct extent { uint64_t at, bytes; };
-static VEC(struct extent) freed;               /* of large blocks: sorted by address, never touching each other */
+typedef VEC(struct extent) extent_list;
+static extent_list freed;                      /* of large blocks: sorted by address, never touching each other */
 static uint64_t frontier = EMU_HEAP;           /* nothing from here to the ceiling was ever used */
 static uint64_t ceiling = RANGE_END;
 
@@ -195,15 +197,6 @@ uint64_t block_get_high(uint64_t bytes)
     return ceiling -= bytes;
 }
 
-bool block_take_high(uint64_t block, uint64_t bytes)
-{
-    uint64_t end = block + (bytes + UNIT - 1) / UNIT * UNIT;
-    if (block % UNIT || block < frontier || end > ceiling || !commit(block, end - block))
-        return false;
-    ceiling = block;
-    return true;
-}
-
 /* ---- any block ---- */
 
 static uint64_t any_block(uint64_t bytes, enum block_side side, uint64_t *got_bytes)
@@ -254,4 +247,82 @@ void block_put(uint64_t block, enum block_side side, uint64_t block_bytes)
         large_put(block, block_bytes);
     else
         (void)vec_push(&small[side][class_of(block_bytes)].used_before, block);
+}
+
+/* ---- checkpoints ---- */
+
+static void put_class(struct sink *to, const struct small_class *c)
+{
+    put_u64(to, c->fresh);
+    put_u64(to, c->fresh_end);
+    put_u64(to, c->used_before.n);
+    put(to, c->used_before.at, c->used_before.n * sizeof *c->used_before.at);
+}
+
+void block_save(struct sink *to)
+{
+    put_u64(to, frontier);
+    put_u64(to, ceiling);
+    put_u64(to, freed.n);
+    put(to, freed.at, freed.n * sizeof *freed.at);
+    for (unsigned i = 0; i < 2 * SMALL_CLASSES; i++)
+        put_class(to, &small[i / SMALL_CLASSES][i % SMALL_CLASSES]);
+}
+
+static bool is_free(uint64_t lo, uint64_t hi, uint64_t last)
+{
+    struct emu_range r;
+    return lo >= EMU_HEAP && lo <= hi && hi <= last && (lo == hi || !emu_space_after(the.space, lo, &r) || r.lo >= hi);
+}
+
+/* The chunk may be one that this process had no use for yet. */
+static bool opened(uint64_t at) { return mprotect((void *)(uintptr_t)(at / UNIT * UNIT), UNIT, PROT_READ | PROT_WRITE) == 0; }
+
+static bool get_class(struct source *from, struct small_class *c, uint64_t bytes, uint64_t last)
+{
+    *c = (struct small_class){.fresh = get_u64(from), .fresh_end = get_u64(from)};
+    bool good = c->fresh == c->fresh_end || (is_free(c->fresh, c->fresh_end, last) && c->fresh_end - c->fresh <= UNIT && opened(c->fresh));
+    uint64_t chunk = 0;
+    for (uint64_t n = get_u64(from); n && good && !from->failed; n--) {
+        uint64_t at = get_u64(from);
+        good = at % bytes == 0 && is_free(at, at + bytes, last) && (at / UNIT == chunk || opened(at)) && vec_push(&c->used_before, at);
+        chunk = at / UNIT;
+    }
+    return good && !from->failed;
+}
+
+bool block_load(struct source *from)
+{
+    struct small_class now[2 * SMALL_CLASSES] = {{.fresh = 0}};
+    extent_list extents = {0};
+    uint64_t first = get_u64(from), last = get_u64(from), before = 0;
+    bool good = !from->failed && first % UNIT == 0 && last % UNIT == 0 && last <= RANGE_END && is_free(first, last, last);
+    for (uint64_t n = get_u64(from); n && good && !from->failed; n--) {
+        struct extent e = {get_u64(from), get_u64(from)};
+        good = e.at >= before && e.bytes && e.bytes <= RANGE_END && (e.at | e.bytes) % UNIT == 0 && is_free(e.at, e.at + e.bytes, first) && vec_push(&extents, e);
+        before = e.at + e.bytes + 1;           /* they do not touch */
+    }
+    for (unsigned i = 0; i < 2 * SMALL_CLASSES && good; i++)
+        good = get_class(from, &now[i], 1ull << (i % SMALL_CLASSES + SMALL_MIN_SHIFT), first);
+    good = good && !from->failed;
+    struct small_class *all = &small[0][0];
+    for (unsigned i = 0; i < 2 * SMALL_CLASSES; i++) {
+        vec_free(&(good ? &all[i] : &now[i])->used_before);
+        if (good)
+            all[i] = now[i];
+    }
+    if (!good) {
+        vec_free(&extents);
+        return false;
+    }
+    vec_free(&freed);
+    freed = extents;
+    frontier = first;
+    ceiling = last;
+    return true;
+}
+
+bool block_take_high(uint64_t block, uint64_t bytes)
+{
+    return block % UNIT == 0 && block >= ceiling && block < RANGE_END && bytes <= RANGE_END - block && commit(block, (bytes + UNIT - 1) / UNIT * UNIT);
 }

@@ -136,8 +136,14 @@ enum block_side { BLOCK_DEVICE, BLOCK_HOST };              /* what the host writ
 uint64_t block_get(uint64_t bytes, enum block_side side, uint64_t *got_bytes);    /* 0: address space exhausted. 512-byte aligned; from 2 MiB on 2 MiB aligned */
 void block_put(uint64_t block, enum block_side side, uint64_t block_bytes);
 bool block_take(uint64_t block, enum block_side side, uint64_t block_bytes);     /* a certain one, as block_get gave it in another run; false: it is not free */
-bool block_take_high(uint64_t block, uint64_t bytes);   /* as that gave it in another run; false: it is not free. From above to below */
 uint64_t block_get_high(uint64_t bytes);                /* from the other end of the range, for good; 0: none. For what comes at times that no program decides */
+/* What is free, for a checkpoint, and as it was there: blocks that programs get behind it have the addresses that they would have had. False: it makes no sense with
+ * the ranges that there are, and nothing has changed. */
+struct sink;
+struct source;
+void block_save(struct sink *to);
+bool block_load(struct source *from);
+bool block_take_high(uint64_t block, uint64_t bytes);   /* after block_load, one that block_get_high had given; false: it had not */
 
 enum block_side memory_side(enum rt_memory_kind kind);
 
@@ -405,7 +411,10 @@ uint64_t function_shared_limit(const struct rt_function *f);                    
 
 uint64_t params_get(uint32_t bytes, bool nested);       /* a parameter block in the space, that kernels may write if nested; 0: no memory. Under the.lock */
 void params_put(uint64_t address, uint32_t bytes, bool nested);
-bool params_take(uint64_t address, uint32_t bytes);     /* a certain one, that nobody has; false: there is none there */
+/* All of it for a checkpoint, and as it was there: params_forget, block_load, params_load, with nobody using any. Under the.lock and the.memory. */
+void params_save(struct sink *to);
+void params_forget(void);
+bool params_load(struct source *from);                  /* false: it makes no sense */
 
 /* ---- running grids (dispatch.c): simulation thread only ---- */
 

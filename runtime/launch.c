@@ -1,4 +1,4 @@
-/* Functions and launches: attributes, the checks of a launch with CUDA's codes, parameter blocks. */
+/* Functions and launches: attributes, the checks of a launch with CUDA's codes. */
 #include <string.h>
 
 #include "runtime/base/symbol.h"
@@ -6,53 +6,6 @@
 #include "runtime/graph.h"
 #include "runtime/internal.h"
 #include "runtime/lowering.h"
-
-/* ---- parameter blocks: slots in ranges that kernels may read ---- */
-
-enum { SLOT_CLASSES = 2 };
-static const struct { uint32_t bytes, per_chunk; } slot_class[SLOT_CLASSES] = {{1024, 256}, {36864, 16}};   /* kernels take up to 32764 bytes */
-static VEC(uint64_t) slots[2 * SLOT_CLASSES];  /* the host's, then those that kernels fill */
-
-static bool slots_grow(unsigned list)
-{
-    unsigned k = list % SLOT_CLASSES;
-    uint64_t bytes = (uint64_t)slot_class[k].bytes * slot_class[k].per_chunk;
-    pthread_mutex_lock(&the.memory);
-    uint64_t at = block_get_high(bytes);
-    struct emu_range r = {.lo = at, .hi = at + bytes, .kind = EMU_RANGE_PARAM, .read_only = list < SLOT_CLASSES, .what = "kernel parameters"};
-    bool ok = at && emu_space_add(the.space, &r, NULL) == ST_OK;
-    pthread_mutex_unlock(&the.memory);
-    ok = ok && vec_reserve(&slots[list], slots[list].n + slot_class[k].per_chunk);
-    for (uint32_t i = slot_class[k].per_chunk; ok && i-- > 0;)
-        slots[list].at[slots[list].n++] = at + (uint64_t)i * slot_class[k].bytes;
-    return ok;
-}
-
-static unsigned slot_list(uint32_t bytes, bool nested) { return (bytes > slot_class[0].bytes ? 1u : 0u) + (nested ? SLOT_CLASSES : 0u); }
-
-uint64_t params_get(uint32_t bytes, bool nested)
-{
-    unsigned k = slot_list(bytes, nested);
-    if (bytes > slot_class[k % SLOT_CLASSES].bytes || (!slots[k].n && !slots_grow(k)))
-        return 0;
-    return slots[k].at[--slots[k].n];
-}
-
-void params_put(uint64_t address, uint32_t bytes, bool nested)
-{
-    (void)vec_push(&slots[slot_list(bytes, nested)], address);         /* there is room: it came from there */
-}
-
-bool params_take(uint64_t address, uint32_t bytes)
-{
-    unsigned k = slot_list(bytes, false);
-    for (size_t i = 0; i < slots[k].n; i++)
-        if (slots[k].at[i] == address) {
-            slots[k].at[i] = slots[k].at[--slots[k].n];
-            return true;
-        }
-    return false;
-}
 
 /* ---- functions ---- */
 

@@ -19,7 +19,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/error.h"
 
-enum { HCK_VERSION = 3 };
+enum { HCK_VERSION = 4 };
 
 enum hck_section {
 #define SECTION(id, number, name, help) HCK_##id = number,

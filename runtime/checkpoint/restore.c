@@ -44,24 +44,21 @@ struct rt_context *restore_context(uint64_t id)
 
 /* ---- allocations ---- */
 
-struct saved_range { uint64_t lo, hi, block, block_bytes, context; uint32_t device, flags; uint8_t kind, memory; bool allocated; char what[64]; };
+struct saved_range { uint64_t lo, hi, block, block_bytes, context; uint32_t device, flags; uint8_t memory; char what[64]; };
 
 static bool get_range(struct source *from, struct saved_range *r)
 {
     if (get_u8(from) != 1)
         return false;
-    *r = (struct saved_range){.lo = get_u64(from), .hi = get_u64(from), .kind = get_u8(from)};
+    *r = (struct saved_range){.lo = get_u64(from), .hi = get_u64(from)};
     get_text(from, r->what, sizeof r->what);
-    r->allocated = get_u8(from);
-    if (r->allocated) {
-        r->memory = get_u8(from);
-        r->flags = get_u32(from);
-        r->block = get_u64(from);
-        r->block_bytes = get_u64(from);
-        r->context = get_u64(from);
-        r->device = get_u32(from);
-    }
-    if (r->hi <= r->lo || r->kind > EMU_RANGE_HEAP || r->memory > RT_MEMORY_MAPPED)
+    r->memory = get_u8(from);
+    r->flags = get_u32(from);
+    r->block = get_u64(from);
+    r->block_bytes = get_u64(from);
+    r->context = get_u64(from);
+    r->device = get_u32(from);
+    if (r->hi <= r->lo || r->memory > RT_MEMORY_MAPPED)
         from->failed = true;
     return !from->failed;
 }
@@ -89,14 +86,6 @@ static enum status make_registered(const struct saved_range *r, struct rt_contex
 
 static enum status make_range(const struct saved_range *r, struct error *err)
 {
-    if (!r->allocated) {                       /* parameter blocks */
-        pthread_mutex_lock(&the.memory);
-        struct emu_range e = {.lo = r->lo, .hi = r->hi, .kind = r->kind, .read_only = true};
-        memcpy(e.what, r->what, sizeof e.what);
-        bool ok = block_take_high(r->lo, r->hi - r->lo) && emu_space_add(the.space, &e, NULL) == ST_OK;
-        pthread_mutex_unlock(&the.memory);
-        return ok ? ST_OK : in_the_way(r, err);
-    }
     struct rt_context *c = restore_context(r->context);
     struct device *d = device_at((int)r->device);
     if (r->memory == RT_MEMORY_REGISTERED && c && host_mode() == HOST_FREE)
@@ -121,6 +110,20 @@ static bool is_there(const struct saved_range *r)
     return emu_space_find(the.space, r->lo, &e) && e.lo == r->lo && e.hi == r->hi;
 }
 
+/* What comes next is as it would have come: addresses decide about caches and channels. */
+static enum status restore_free(struct hck_reader *r, struct source *from, struct error *err)
+{
+    pthread_mutex_lock(&the.lock);
+    pthread_mutex_lock(&the.memory);
+    params_forget();
+    bool good = block_load(from) && params_load(from);
+    pthread_mutex_unlock(&the.memory);
+    pthread_mutex_unlock(&the.lock);
+    if (good)
+        return ST_OK;
+    return from->failed ? hck_error(r, err) : error_set(err, ST_INVALID_IMAGE, "what is free of the device's memory in the checkpoint is in use now");
+}
+
 enum status restore_ranges(struct hck_reader *r, struct error *err)
 {
     struct source *from = hck_find(r, HCK_RANGES);
@@ -132,14 +135,10 @@ enum status restore_ranges(struct hck_reader *r, struct error *err)
             st = error_set(err, ST_OUT_OF_MEMORY, "no host memory for the allocations of the checkpoint");
     if (st == ST_OK && from->failed)
         st = hck_error(r, err);
-    for (size_t i = missing.n; i-- > 0 && st == ST_OK;)            /* from above to below: block_take_high wants it so */
-        if (!missing.at[i].allocated)
-            st = make_range(&missing.at[i], err);
     for (size_t i = 0; i < missing.n && st == ST_OK; i++)
-        if (missing.at[i].allocated)
-            st = make_range(&missing.at[i], err);
+        st = make_range(&missing.at[i], err);
     vec_free(&missing);
-    return st;
+    return st == ST_OK ? restore_free(r, from, err) : st;
 }
 
 /* What is left out in the file. */
@@ -422,17 +421,11 @@ static bool same_launch(const struct op *op, const struct saved_launch *l)
            strcmp(rt_function_name(o->function), l->name) == 0;
 }
 
-/* Parameter blocks go where they were: kernels may hold their addresses. */
+/* Parameter blocks are where they were: kernels may hold their addresses. */
 static void move_params(struct op *const *ops, const struct saved_launch *l, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (ops[i]->u.launch.params)
-            params_put(ops[i]->u.launch.params, ops[i]->u.launch.param_bytes, false);
-    for (size_t i = 0; i < n; i++) {
         ops[i]->u.launch.params = l[i].params;
-        if (l[i].params)
-            (void)params_take(l[i].params, l[i].param_bytes);      /* of a chunk that only the recorded run had: nobody else can have it */
-    }
 }
 
 static enum status take_up_launch(struct op *op, const struct saved_launch *l, size_t begun_before, struct error *err)

@@ -208,14 +208,12 @@ static void put_ranges(struct sink *to)
     struct emu_range r;
     for (uint64_t at = 0; emu_space_after(the.space, at, &r); at = r.hi) {
         const struct allocation *a = r.owner;
+        if (!a)
+            continue;                          /* of parameters */
         put_u8(to, 1);
         put_u64(to, r.lo);
         put_u64(to, r.hi);
-        put_u8(to, r.kind);
         put_text(to, r.what);
-        put_u8(to, a != NULL);
-        if (!a)
-            continue;
         put_u8(to, (uint8_t)a->kind);
         put_u32(to, a->flags);
         put_u64(to, a->block);
@@ -224,6 +222,8 @@ static void put_ranges(struct sink *to)
         put_u32(to, a->device ? (uint32_t)a->device->ordinal : 0);
     }
     put_u8(to, 0);
+    block_save(to);
+    params_save(to);
 }
 
 enum { RUN_MAX = 1 << 20 };

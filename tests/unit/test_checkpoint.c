@@ -175,6 +175,89 @@ START_TEST(after_blocks)
 }
 END_TEST
 
+/* ---- what is free ---- */
+
+static char state_bytes[1 << 16];
+static size_t state_n;
+static bool keep(void *user, const void *p, size_t n)
+{
+    (void)user;
+    if (n > sizeof state_bytes - state_n)
+        return false;
+    memcpy(state_bytes + state_n, p, n);
+    state_n += n;
+    return true;
+}
+
+static void lock_memory(bool locks)
+{
+    (locks ? pthread_mutex_lock : pthread_mutex_unlock)(&the.lock);
+    (locks ? pthread_mutex_lock : pthread_mutex_unlock)(&the.memory);
+}
+
+enum { NEXT = 9 };
+static void next_addresses(struct rt_context *c, uint64_t *at)
+{
+    static const uint64_t sizes[NEXT] = {100, 600, 600, 600, 100 << 10, 3 << 20, 1 << 20, 9 << 20, 5000};
+    struct error err;
+    for (int i = 0; i < NEXT; i++)
+        check(rt_alloc(c, sizes[i], &at[i], &err), &err, "alloc");
+    pthread_mutex_lock(&the.lock);
+    for (int i = 0; i < 4; i++)
+        at[NEXT + i] = params_get(i % 2 ? 2000 : 20, i / 2);
+    pthread_mutex_unlock(&the.lock);
+}
+
+/* What comes behind a checkpoint lies where it would have been, whatever was allocated and freed in between, and params that were in use are. */
+static void free_memory(const void *unused)
+{
+    (void)unused;
+    struct error err = {0};
+    struct rt_context *c;
+    struct sink to = {.write = keep};
+    uint64_t some[12], then[NEXT + 4], now[NEXT + 4];
+    check(rt_start(&err), &err, "start");
+    check(rt_primary_retain(&c, 0), &err, "context");
+    for (int i = 0; i < 12; i++)
+        check(rt_alloc(c, i % 3 == 2 ? (uint64_t)i << 20 : 600, &some[i], &err), &err, "alloc");
+    for (int i = 1; i < 12; i += 2)
+        check(rt_free(some[i]), &err, "free");
+    pthread_mutex_lock(&the.lock);
+    uint64_t used = params_get(20, true), back = params_get(20, true);
+    params_put(used, 20, true);
+    pthread_mutex_unlock(&the.lock);
+    lock_memory(true);
+    block_save(&to);
+    params_save(&to);
+    lock_memory(false);
+    next_addresses(c, then);
+    for (int i = NEXT; i-- > 0;)
+        check(rt_free(then[(i + 4) % NEXT]), &err, "free");
+    struct bytes bytes = {state_bytes, state_n};
+    struct source from = bytes_source(&bytes);
+    lock_memory(true);
+    params_forget();
+    bool good = !to.failed && block_load(&from) && params_load(&from) && bytes.n == 0;
+    lock_memory(false);
+    if (!good)
+        _exit(2);
+    next_addresses(c, now);
+    struct emu_range r;
+    if (memcmp(now, then, sizeof now) != 0 || now[NEXT + 2] != used || now[NEXT + 2] == back || !emu_space_find(the.space, used, &r) || r.read_only)
+        _exit(4);
+    bytes = (struct bytes){state_bytes, state_n};            /* now there is something in it */
+    lock_memory(true);
+    good = block_load(&from);
+    lock_memory(false);
+    _exit(good ? 5 : 0);
+}
+
+START_TEST(what_is_free)
+{
+    ck_assert_int_eq(in_child(free_memory, NULL, ""), 0);
+}
+END_TEST
+
 static const struct { const char *where, *every; bool good; uint64_t kernel, cta, insn; enum checkpoint_unit unit; uint64_t n; } settings[] = {
     {"", "", true, 1, 0, 0, EVERY_NEVER, 0}, {"kernel:5,cta:120", "", true, 5, 120, 0, EVERY_NEVER, 0}, {"name:*gemm*,insn:2M", "", true, 1, 0, 2000000, EVERY_NEVER, 0},
     {"insn:10k", "", true, 0, 0, 10000, EVERY_NEVER, 0}, {"", "5 kernels", true, 1, 0, 0, EVERY_KERNELS, 5}, {"", "100M insns", true, 1, 0, 0, EVERY_INSNS, 100000000},
@@ -205,6 +288,7 @@ int main(void)
     tcase_add_loop_test(t, finished_from_the_file, 0, SNAPSHOT_KERNELS);
     tcase_add_loop_test(t, stopped_on_the_simulated_gpu, 0, SNAPSHOT_KERNELS);
     tcase_add_test(t, after_blocks);
+    tcase_add_test(t, what_is_free);
     tcase_add_loop_test(t, plans, 0, sizeof settings / sizeof settings[0]);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

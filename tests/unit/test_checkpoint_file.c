@@ -175,7 +175,7 @@ START_TEST(foreign_and_newer)
     write_file(1);
     load();
     bytes[8] = HCK_VERSION + 1;
-    ck_assert(open_bytes(n_bytes, &e) != ST_OK && strstr(e.text, "format 3") && strstr(e.text, "hint:"));
+    ck_assert(open_bytes(n_bytes, &e) != ST_OK && strstr(e.text, "format 4") && strstr(e.text, "hint:"));
     bytes[0] = 0x7f;
     ck_assert(open_bytes(n_bytes, &e) != ST_OK && strstr(e.text, "is not a checkpoint of Heddle"));
     struct hck_reader *r;
