@@ -19,6 +19,8 @@ static const struct { const char *name, *value; } settings[] = {
     {"CUPY_CACHE_DIR", "~/cupy"},
     {"NUMBA_CACHE_DIR", "~/numba"},
     {"WARP_CACHE_PATH", "~/warp"},
+    {"XLA_FLAGS", "--xla_gpu_autotune_level=0"},        /* JAX: as with PyTorch's inductor */
+    {"XLA_PYTHON_CLIENT_PREALLOCATE", "false"},         /* else it takes three quarters of the GPU's memory at once, and the summary says so */
 };
 
 static bool is_python(const char *word)

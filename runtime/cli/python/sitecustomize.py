@@ -6,7 +6,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = {"torch": "heddle_torch"}
+PACKAGES = {"torch": "heddle_torch", "jax._src.lib": "heddle_jax", "jax._src.hardware_utils": "heddle_jax"}
 
 
 class Finder(importlib.abc.MetaPathFinder):
