@@ -20,18 +20,35 @@ uint64_t emu_debug_cycle(const struct emu_worker *w) { return ((const struct ctx
 
 static const struct insn *plain_of(const struct insn *in, const struct code *code) { return &code->plain[in - code->insns]; }
 
-const struct insn *debug_break(const struct insn *in, struct warp *w, struct ctx *c)
+/* Whether the hook need not be asked at this break: it was, or there is none to ask. */
+static bool passes(const struct insn *in, const struct warp *w, struct ctx *c)
 {
-    const struct insn *plain = plain_of(in, w->code);
     bool told = c->pass == in && c->pass_warp == w;
     if (told) c->pass = NULL;
-    if (told || c->quiet || !c->hook) {
-        const struct insn *next = w->mask == FULL_MASK ? plain->full(in, w, c) : plain->masked(in, w, c);
-        return next;
-    }
+    return told || c->quiet || !c->hook;
+}
+
+static const struct insn *stop_at(const struct insn *in, struct warp *w)
+{
     w->next = in;
     w->state = (enum warp_state)WARP_BREAK;
     return NULL;
+}
+
+const struct insn *debug_break(const struct insn *in, struct warp *w, struct ctx *c)
+{
+    const struct insn *plain = plain_of(in, w->code);
+    if (!passes(in, w, c)) return stop_at(in, w);
+    return w->mask == FULL_MASK ? plain->full(in, w, c) : plain->masked(in, w, c);
+}
+
+const struct insn *debug_brkpt(const struct insn *in, struct warp *w, struct ctx *c)
+{
+    uint32_t lanes = insn_mask(in, w);
+    if (!passes(in, w, c) && lanes) return stop_at(in, w);
+    flow_charge(in, w, c);
+    if (lanes && !c->hook) return insn_fault(in, w, c, (uint32_t)__builtin_ctz(lanes), ST_LAUNCH_FAILED, "brkpt: a breakpoint, and no debugger is attached");
+    return in + 1;
 }
 
 static struct code *code_at(struct emu_kernel *k, uint32_t function)
@@ -47,6 +64,7 @@ enum status emu_break_put(struct emu_kernel *k, uint32_t function, uint32_t insn
     if (!c->plain && on) c->plain = arena_dup(&k->arena, c->insns, c->n_insns * sizeof *c->plain);
     if (!c->plain) return on ? ST_OUT_OF_MEMORY : ST_OK;
     uint32_t at = c->names->first[insn];
+    if (c->insns[at].full == debug_brkpt) return ST_OK;
     c->insns[at].full = on ? debug_break : c->plain[at].full;
     c->insns[at].masked = on ? debug_break : c->plain[at].masked;
     return ST_OK;
@@ -59,6 +77,8 @@ void emu_breaks_clear(struct emu_kernel *k)
         if (c && c->plain) memcpy(c->insns, c->plain, c->n_insns * sizeof *c->insns);
     }
 }
+
+bool emu_kernel_brkpt(const struct emu_kernel *k) { return k->brkpt; }
 
 /* The record at which a break on the next instruction would be: a function's parameters may still be on their way. */
 static const struct insn *first_of(const struct insn *in, const struct code *code)

@@ -28,6 +28,7 @@ void emu_worker_hook(struct emu_worker *w, const struct emu_hook *hook);       /
 /* Puts a break before an instruction, or takes it away. ST_NOT_FOUND: the kernel has no such function or the function no such instruction. */
 enum status emu_break_put(struct emu_kernel *k, uint32_t function, uint32_t insn, bool on) MUST_CHECK;
 void emu_breaks_clear(struct emu_kernel *k);
+bool emu_kernel_brkpt(const struct emu_kernel *k);                 /* has brkpt instructions: breaks of the program's own, which nobody puts or takes away */
 bool emu_break_here(const struct emu_cta *cta, uint32_t warp);     /* whether the warp's next instruction has one */
 
 uint64_t emu_debug_cycle(const struct emu_worker *w);  /* of the timing model, inside a hook; 0: there is none */
@@ -89,7 +90,8 @@ bool emu_words_read(const struct emu_frame *f, uint64_t at, uint32_t lane, void 
 /* ---- inside emu ---- */
 
 const struct insn *debug_break(const struct insn *in, struct warp *w, struct ctx *c);     /* the handler of a break */
-static inline bool debug_is_break(const struct insn *in) { return in->full == debug_break; }
+const struct insn *debug_brkpt(const struct insn *in, struct warp *w, struct ctx *c);     /* of the brkpt instruction */
+static inline bool debug_is_break(const struct insn *in) { return in->full == debug_break || in->full == debug_brkpt; }
 bool debug_every(const struct ctx *c);
 void debug_walk(struct warp *w, struct ctx *c);        /* up to the next instruction, if the present one has been told of */
 bool debug_ask(struct warp *w, struct ctx *c);         /* calls the hook for the warp; false: it gave up */

@@ -1,4 +1,5 @@
 /* Branches, ends, and instructions that only matter to the flow of control. */
+#include "emu/debug.h"
 #include "emu/decoder.h"
 
 #include <stdlib.h>
@@ -113,7 +114,7 @@ static const struct insn *run_trap(const struct insn *in, struct warp *w, struct
     uint32_t lanes = insn_mask(in, w);
     if (!lanes) return in + 1;
     flow_charge(in, w, c);
-    return insn_fault(in, w, c, (uint32_t)__builtin_ctz(lanes), ST_LAUNCH_FAILED, "%s", in->imm ? "breakpoint, and no debugger is attached" : "trap");
+    return insn_fault(in, w, c, (uint32_t)__builtin_ctz(lanes), ST_LAUNCH_FAILED, "trap");
 }
 
 /* Gives the turn to the other splits, warps and CTAs at once. */
@@ -198,10 +199,9 @@ void decode_end(struct decoder *d)
 
 enum status decode_trap(struct decoder *d, const struct ptx_insn *in)
 {
-    struct insn *r = decode_emit_control(d, run_trap, run_trap);
-    if (!r) return ST_OUT_OF_MEMORY;
-    r->imm = in->op == PTX_OP_BRKPT;
-    return ST_OK;
+    handler h = in->op == PTX_OP_BRKPT ? debug_brkpt : run_trap;
+    if (in->op == PTX_OP_BRKPT) d->k->brkpt = true;
+    return decode_emit_control(d, h, h) ? ST_OK : ST_OUT_OF_MEMORY;
 }
 
 enum status decode_nanosleep(struct decoder *d, const struct ptx_insn *in)

@@ -72,6 +72,7 @@ struct emu_kernel {
     _Atomic uint32_t n_sites;                  /* grows with functions that are decoded late */
     uint32_t n_records, n_regs;
     bool can_wait, ordered, calls_host, launches, stacks;
+    _Atomic bool brkpt;                        /* some function has that instruction; set late, too, by functions that are decoded late */
     struct emu_kernel_facts facts;             /* as they were when the kernel was made: what a launch goes by */
     bool reserves;                             /* names the shared memory that the system reserves */
     void *lock;

@@ -271,7 +271,10 @@ static enum slice sim_turn(struct grid_run *r, uint64_t from)
     if (end == SLICE_AGAIN)
         sim_progress(r);
     if (end == SLICE_FAULT) {
+        struct emu_cta *cta;
         r->fault = r->sim.fault;
+        if (debug_on() && grid_residents(r->op, &cta, 1))      /* a deadlock, which no warp told of */
+            (void)debug_fault(cta, &r->fault);
         log_error("%s", r->fault.report);
     }
     if (end != SLICE_AGAIN) {

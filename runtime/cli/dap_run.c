@@ -255,6 +255,8 @@ static const char *stop_reason(const struct wire_line *e, char text[1024])
         snprintf(text, 1024, "the warp has ended");
     else if (wire_number(e, "end", 0))
         snprintf(text, 1024, "the beginning of the kernel");
+    else if (strcmp(what, "brkpt") == 0)
+        snprintf(text, 1024, "brkpt instruction");
     else if (strcmp(what, "divergence") == 0 || strcmp(what, "barrier") == 0)
         snprintf(text, 1024, "%s", what);
     text[strcspn(text, "\n")] = 0;

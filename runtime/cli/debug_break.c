@@ -108,10 +108,20 @@ static void add_and_say(struct session *s, bool watch, const char *what, const c
     wire_answer_free(&a);
 }
 
+/* A line alone is one of the file that is shown now, also when the program runs again. */
+static const char *whole_place(const struct session *s, const char *location, char *buf, size_t n)
+{
+    uint64_t line;
+    if (!has_kernel(s) || !wire_get(&s->place, "file") || !word_number(location, &line))
+        return location;
+    snprintf(buf, n, "%s:%s", wire_text(&s->place, "file"), location);
+    return buf;
+}
+
 void command_break(struct session *s, const char *word, char *args)
 {
     struct textbuf request = {0};
-    char uid[512], here[512], *condition;
+    char uid[512], here[512], line[PATH_MAX], *condition;
     char *options = options_begin(args);
     char *rest = strdup(options);
     *options = 0;
@@ -124,7 +134,8 @@ void command_break(struct session *s, const char *word, char *args)
     }
     snprintf(here, sizeof here, "*%s+%s", wire_text(&s->place, "function"), wire_text(&s->place, "insn"));
     textbuf_add(&request, "break at=");
-    wire_add_word(&request, *args ? args : here);
+    const char *at = *args ? whole_place(s, args, line, sizeof line) : here;
+    wire_add_word(&request, at);
     if (rest && read_options(s, rest, &request, &condition) && !request.failed)
         add_and_say(s, false, *args ? args : here, request.at, condition ? condition : by_uid ? uid : NULL, *word == 't');
     textbuf_free(&request);

@@ -119,6 +119,11 @@ static void say_breakpoint(struct session *s, const struct wire_line *p)
 {
     const struct breakpoint *b = breakpoint_of_server(s, wire_number(p, "breakpoint", 0));
     const char *what = wire_text(p, "what");
+    if (strcmp(what, "brkpt") == 0) {
+        tell("\nbrkpt instruction, ");
+        say_in(p);
+        return;
+    }
     static const char *const special[] = {"entry", "launch", "cycle", "error", "divergence", "barrier"};
     bool plain = true;
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
@@ -131,16 +136,26 @@ static void say_breakpoint(struct session *s, const struct wire_line *p)
         tell("  its condition cannot be evaluated: %s\n", wire_text(p, "condition_error"));
 }
 
+static const char *who_wrote(const char *by, char *buf, size_t n)
+{
+    if (strcmp(by, "host") == 0 || !*by)
+        return *by ? " by the host" : "";
+    if (strcmp(by, "kernel") == 0)
+        return " before the kernel ended";
+    snprintf(buf, n, "\n  by %s, which has ended since", by);
+    return buf;
+}
+
 static void say_watchpoint(struct session *s, const struct wire_line *p)
 {
+    char by[512];
     const struct breakpoint *b = breakpoint_of_server(s, wire_number(p, "breakpoint", 0));
     const char *expression = wire_get(p, "expression");
     tell("\nWatchpoint %u: %s", b ? b->number : 0, expression ? expression : b ? b->what : "");
     if (!wire_get(p, "access"))                /* come to backwards: what it was about is to come again */
         tell("\n");
     else
-        tell(", %s of %s bytes at %s%s\n", wire_text(p, "access"), wire_text(p, "bytes"), wire_text(p, "address"),
-             strcmp(wire_text(p, "by"), "host") == 0 ? " by the host" : wire_get(p, "by") ? " before the kernel ended" : "");
+        tell(", %s of %s bytes at %s%s\n", wire_text(p, "access"), wire_text(p, "bytes"), wire_text(p, "address"), who_wrote(wire_text(p, "by"), by, sizeof by));
     if (strcmp(wire_text(p, "access"), "read") == 0)
         tell("  value  %s\n", wire_text(p, "new"));
     else if (wire_get(p, "old"))

@@ -88,7 +88,7 @@ static bool scout(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_
     if (r && go && !server_gone() && !atomic_load(&dbg.dirty)) {
         dbg.worker = w;
         dbg.looked_around = false;
-        if (break_hit(r, cta, warp, &why) || dbg.looked_around)
+        if ((break_hit(r, cta, warp, &why) || dbg.looked_around) && past_can_begin_anew(r))      /* else a brkpt in code that was decoded late: it is passed */
             again(r);
         go = !past_restarts();
     }

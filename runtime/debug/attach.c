@@ -84,15 +84,16 @@ void run_every(void)
 /* ---- what the runtime says ---- */
 
 /* Stops where somebody has changed what is watched. Under big. */
-static void look_after(const char *who)
+static void look_after(const char *who, struct debug_run *r)
 {
     struct watch_hit hit = {0};
-    struct breakpoint *b = !server_gone() && watch_any() ? watch_look(&hit, who) : NULL;
-    if (b) {
+    struct breakpoint *b;
+    while (!server_gone() && watch_any() && (b = watch_next(&hit, who, r))) {
         dbg.focus = (struct focus){0};
         run_stop_watch(b, &hit);
         run_every();
     }
+    watch_refresh();                           /* those that only look at reads, too */
 }
 
 void debug_launch(struct op *op, uint64_t grid_id, struct emu_worker *worker)
@@ -101,7 +102,7 @@ void debug_launch(struct op *op, uint64_t grid_id, struct emu_worker *worker)
     struct debug_run *r = calloc(1, sizeof *r);
     char name[1024];
     server_take();
-    look_after("host");                        /* plain stores to managed memory: nobody tells of them */
+    look_after("host", NULL);                        /* plain stores to managed memory: nobody tells of them */
     dbg.launches++;
     if (r) {
         *r = (struct debug_run){.next = dbg.runs, .op = op, .module = l->function->module, .grid_id = grid_id, .launch = dbg.launches, .worker = worker};
@@ -129,7 +130,7 @@ void debug_finished(struct op *op)
         if (r->op != op)
             continue;
         if (!r->worker)
-            look_after("kernel");              /* what its last stores have changed, which no later access told of */
+            look_after("kernel", r);              /* what its last stores have changed, which no later access told of */
         *at = r->next;
         struct out o = server_event_new("finished");
         out_u64(&o, "launch", r->launch);
@@ -215,7 +216,7 @@ void debug_host_wrote(void)
 {
     server_take();
     past_host_wrote();
-    look_after("host");
+    look_after("host", NULL);
     server_leave();
 }
 

@@ -7,7 +7,7 @@
 
 const char *break_what_text(enum break_what w)
 {
-    static const char *const text[] = {"line", "function", "offset", "ptx", "entry", "launch", "cycle", "error", "divergence", "barrier", "watch"};
+    static const char *const text[] = {"brkpt", "line", "function", "offset", "ptx", "entry", "launch", "cycle", "error", "divergence", "barrier", "watch"};
     return text[w];
 }
 
@@ -89,6 +89,7 @@ void breaks_put(struct debug_run *r)
     }
     if (watch_any())
         put_kind(r, watch_insn);
+    r->n_put += emu_kernel_brkpt(r->op->u.launch.function->kernel);
 }
 
 void breaks_put_all(void)
@@ -104,7 +105,7 @@ void breaks_put_all(void)
 
 /* ---- modules ---- */
 
-static bool takes_sites(enum break_what w) { return w <= BREAK_PTX; }
+static bool takes_sites(enum break_what w) { return w >= BREAK_LINE && w <= BREAK_PTX; }
 
 static void find_sites(struct breakpoint *b)
 {
@@ -233,6 +234,14 @@ static bool is_here(const struct breakpoint *b, const struct site *at, const str
            (b->what == BREAK_BARRIER && is_barrier(&site_function(at)->insns[at->insn]) && spot->active);
 }
 
+/* A brkpt instruction is a breakpoint that is always there: without a number, a filter and a condition. */
+static struct breakpoint at_brkpt = {.what = BREAK_BRKPT, .enabled = true};
+
+static bool is_brkpt(const struct site *at, const struct emu_spot *spot)
+{
+    return at->insn < site_function(at)->n_insns && site_function(at)->insns[at->insn].op == PTX_OP_BRKPT && spot->active;
+}
+
 struct breakpoint *break_hit(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct error *condition_error)
 {
     struct emu_spot spots[EMU_SPOTS];
@@ -250,7 +259,10 @@ struct breakpoint *break_hit(struct debug_run *r, struct emu_cta *cta, uint32_t 
         dbg.focus = f;
         *condition_error = own;
     }
-    return found;
+    if (found || !is_brkpt(&at, &spots[0]))
+        return found;
+    dbg.focus = (struct focus){.run = r, .cta = cta, .warp = warp, .lane = (uint32_t)__builtin_ctz(spots[0].active)};
+    return &at_brkpt;
 }
 
 uint32_t break_lane(const struct breakpoint *b, const struct focus *f)
@@ -277,13 +289,15 @@ struct breakpoint *break_would(struct debug_run *r, struct emu_cta *cta, uint32_
     for (size_t i = 0; i < dbg.breaks.n; i++)
         if (dbg.breaks.at[i]->enabled && is_here(dbg.breaks.at[i], &at, &spots[0]) && break_lane(dbg.breaks.at[i], &f) < WARP_SIZE)
             return dbg.breaks.at[i];
-    return NULL;
+    return is_brkpt(&at, &spots[0]) ? &at_brkpt : NULL;
 }
 
 void break_say_hit(struct out *o, const struct breakpoint *b, const struct error *condition_error)
 {
-    out_u64(o, "breakpoint", b->number);
     out_str(o, "what", break_what_text(b->what));
+    if (!b->number)
+        return;
+    out_u64(o, "breakpoint", b->number);
     out_u64(o, "hits", b->hits);
     if (b->temporary)
         out_u64(o, "temporary", 1);

@@ -21,7 +21,7 @@
 atomic_bool debug_attached;
 
 static int fd = -1;
-static bool stopped, gone;                     /* under big */
+static bool stopped, gone, detached;           /* under big */
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t queue_more = PTHREAD_COND_INITIALIZER;
 static VEC(char *) queue;                      /* under queue_lock, as `closed` is */
@@ -37,7 +37,7 @@ bool refuse(struct error *err, const char *fmt, ...)
     return false;
 }
 
-bool server_gone(void) { return gone; }
+bool server_gone(void) { return gone || detached; }
 bool server_stopped(void) { return stopped; }
 
 /* ---- sending ---- */
@@ -194,6 +194,7 @@ void server_leave(void)
 
 static void let_go(void)
 {
+    detached = true;
     breaks_forget();
     dbg.plan.kind = PLAN_NONE;
     dbg.error_off = true;

@@ -29,7 +29,7 @@ struct focus {
 
 /* ---- breakpoints ---- */
 
-enum break_what { BREAK_LINE, BREAK_FUNCTION, BREAK_OFFSET, BREAK_PTX, BREAK_ENTRY, BREAK_LAUNCH, BREAK_CYCLE, BREAK_ERROR, BREAK_DIVERGENCE, BREAK_BARRIER, BREAK_WATCH };
+enum break_what { BREAK_BRKPT /* no breakpoint of ours: the instruction */, BREAK_LINE, BREAK_FUNCTION, BREAK_OFFSET, BREAK_PTX, BREAK_ENTRY, BREAK_LAUNCH, BREAK_CYCLE, BREAK_ERROR, BREAK_DIVERGENCE, BREAK_BARRIER, BREAK_WATCH };
 const char *break_what_text(enum break_what w);
 
 struct site { struct rt_module *module; uint32_t function, insn; };

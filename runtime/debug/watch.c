@@ -88,14 +88,12 @@ static char *shown(const struct watch *w, const char *bytes)
 
 /* ---- looks ---- */
 
-static uint32_t touching(const struct watch *w, const struct focus *f, const struct emu_event *e)
+static uint32_t touching(const struct watch *w, const struct focus *f, const struct access *e)
 {
     uint32_t lanes = 0;
-    if (!e->bytes || !e->address)
-        return 0;
     for (uint32_t l = 0; l < WARP_SIZE; l++) {
         bool mine = w->space != WATCH_LOCAL || (w->warp == f->warp && w->lane == l);
-        if (e->mask >> l & 1 && mine && e->address[l] < w->address + w->bytes && e->address[l] + e->bytes > w->address)
+        if (e->bytes && e->mask >> l & 1 && mine && e->address[l] < w->address + w->bytes && e->address[l] + e->bytes > w->address)
             lanes |= 1u << l;
     }
     return lanes;
@@ -111,20 +109,22 @@ static bool fits(enum watch_mode mode, bool changed, bool read, bool write)
     }
 }
 
-bool watch_check(struct breakpoint *b, struct focus *f, const struct emu_event *e, struct watch_hit *hit)
+bool watch_check(struct breakpoint *b, struct focus *f, const struct access *a, struct watch_hit *hit)
 {
     struct watch *w = b->watch;
     struct error why;
     const char *now = bytes_of(w);
     bool same_block = w->space == WATCH_GLOBAL || (w->launch == f->run->launch && w->block == emu_cta_index(f->cta));
-    uint32_t lanes = same_block ? touching(w, f, e) : 0;
+    uint32_t lanes = same_block ? touching(w, f, a) : 0;
     if (!now)
         return false;
-    bool changed = memcmp(now, w->copy, w->bytes) != 0;
-    bool stops = fits(w->mode, changed, lanes && (!e->store || e->atomic), lanes && (e->store || e->atomic)) &&
-                 break_counts(b, f, lanes ? lanes : e->mask ? e->mask : 1, &why);
+    bool changed = memcmp(now, w->copy, w->bytes) != 0, reads = lanes && (!a->store || a->atomic), writes = lanes && a->store;
+    uint32_t who = lanes ? lanes : a->mask ? a->mask : 1;
+    if (writes && w->mode != WATCH_READ)
+        who = 1u << access_last(a, lanes, w->address, w->copy, now, w->bytes);
+    bool stops = fits(w->mode, changed, reads, writes) && break_counts(b, f, who, &why);
     if (stops) {
-        hit->access = changed ? "change" : e->store || e->atomic ? "write" : "read";
+        hit->access = changed ? "change" : a->store ? "write" : "read";
         hit->old = shown(w, w->copy);
         hit->now = shown(w, now);
         hit->focus = *f;
@@ -134,20 +134,35 @@ bool watch_check(struct breakpoint *b, struct focus *f, const struct emu_event *
     return stops;
 }
 
+/* The engine knows more kinds of access than access_of, and which lanes took part. */
+static void take_event(struct access *a, const struct emu_event *e)
+{
+    a->mask = e->mask;
+    a->bytes = e->address ? e->bytes : 0;
+    a->store = e->store || e->atomic;
+    a->atomic = e->atomic;
+    if (a->bytes)
+        memcpy(a->address, e->address, sizeof a->address);
+}
+
 struct breakpoint *watch_step(struct debug_run *r, struct emu_cta *cta, uint32_t warp, int32_t *patience, struct watch_hit *hit, enum emu_result *result)
 {
     struct emu_spot s[EMU_SPOTS];
     struct emu_event e = {0};
     struct breakpoint *found = NULL;
+    struct access a;
     *hit = (struct watch_hit){0};
     if (emu_warp_spots(cta, warp, s))
         hit->site = site_of_spot(r, &s[0]);
+    if (!access_of(r, cta, warp, &a))
+        a.writes = ACCESS_UNKNOWN;
     *result = emu_debug_step(cta, dbg.worker, warp, patience, &e);
+    take_event(&a, &e);
     for (size_t i = 0; i < dbg.breaks.n; i++) {
         struct breakpoint *b = dbg.breaks.at[i];
         struct focus f = {.run = r, .cta = cta, .warp = warp};
         struct watch_hit other = {.site = hit->site};
-        if (!b->watch || !b->enabled || !watch_check(b, &f, &e, found ? &other : hit))
+        if (!b->watch || !b->enabled || !watch_check(b, &f, &a, found ? &other : hit))
             continue;
         watch_hit_free(&other);
         found = found ? found : b;
@@ -157,31 +172,37 @@ struct breakpoint *watch_step(struct debug_run *r, struct emu_cta *cta, uint32_t
     return found;
 }
 
-struct breakpoint *watch_look(struct watch_hit *hit, const char *by)
+struct breakpoint *watch_next(struct watch_hit *hit, const char *by, struct debug_run *r)
 {
-    struct breakpoint *found = NULL;
     *hit = (struct watch_hit){.access = "change", .by = by};
     for (size_t i = 0; i < dbg.breaks.n; i++) {
         struct breakpoint *b = dbg.breaks.at[i];
         struct watch *w = b->watch;
-        const char *now = w && b->enabled ? bytes_of(w) : NULL;
-        if (!now || memcmp(now, w->copy, w->bytes) == 0)
+        const char *now = w && b->enabled && w->mode != WATCH_READ ? watch_changed(w) : NULL;
+        if (!now)
             continue;
-        if (!found && w->mode != WATCH_READ) {
-            found = b;
-            b->hits++;
-            hit->old = shown(w, w->copy);
-            hit->now = shown(w, now);
-        }
-        memcpy(w->copy, now, w->bytes);
+        const char *writer = r ? watch_writer(r, w, now) : NULL;
+        hit->by = writer ? writer : by;
+        hit->old = shown(w, w->copy);
+        hit->now = shown(w, now);
+        b->hits++;
+        watch_take(w);
+        return b;
     }
-    return found;
+    return NULL;
 }
 
-bool watch_changed(const struct watch *w)
+struct breakpoint *watch_look(struct watch_hit *hit, const char *by)
+{
+    struct breakpoint *b = watch_next(hit, by, NULL);
+    watch_refresh();
+    return b;
+}
+
+const char *watch_changed(const struct watch *w)
 {
     const char *now = bytes_of(w);
-    return now && memcmp(now, w->copy, w->bytes) != 0;
+    return now && memcmp(now, w->copy, w->bytes) != 0 ? now : NULL;
 }
 
 void watch_take(struct watch *w)
@@ -224,6 +245,7 @@ void watch_say(struct out *o, const struct breakpoint *b, const struct watch_hit
     }
     if (hit->by) {
         out_str(o, "by", hit->by);
+        focus_say(o, &dbg.focus);
         return;
     }
     if (focus_spot(&dbg.focus, &s)) {          /* the place is that of the access */
@@ -232,11 +254,7 @@ void watch_say(struct out *o, const struct breakpoint *b, const struct watch_hit
         s.insn = hit->site.insn;
         spot_say(o, &dbg.focus, &s);
     } else {
-        uint32_t tid[3], id[3];
-        focus_thread(&dbg.focus, tid);
-        emu_cta_id(dbg.focus.cta, id);
-        out_xyz(o, "block", id);
-        out_xyz(o, "thread", tid);
+        focus_say(o, &dbg.focus);
         site_say(o, &hit->site);
     }
 }

@@ -1,93 +1,96 @@
 /* Watchpoints on the simulated GPU. Warps of all SMs issue in turns and what they write may take effect later, so a change is found after the fact, and
  * told of the newest access that can have made it. */
-#include <string.h>
+#include <stdio.h>
 
 #include "runtime/debug/watch.h"
 
 enum { REMEMBERED = 256 };
-struct access {
-    const struct debug_run *run;
-    uint64_t block, address[WARP_SIZE];
-    uint32_t warp, mask, bytes;
-    bool store, atomic;
-    struct site site;
-};
 static struct access ring[REMEMBERED];         /* newest at ring[(n - 1) % REMEMBERED]; under big */
 static size_t n_accesses;
 
-/* What the warp's next instruction accesses, from its address operand. False: it is no plain access. */
-static bool access_of(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct access *a)
+static uint32_t writing(const struct watch *w, const struct access *a)
 {
-    struct emu_spot s[EMU_SPOTS];
-    struct emu_frame frame;
-    if (!emu_warp_spots(cta, warp, s) || !emu_spot_frames(&s[0], &frame, 1))
-        return false;
-    *a = (struct access){.run = r, .block = emu_cta_index(cta), .warp = warp, .mask = s[0].active, .site = site_of_spot(r, &s[0])};
-    const struct ptx_function *f = site_function(&a->site);
-    const struct ptx_insn *in = a->site.insn < f->n_insns ? &f->insns[a->site.insn] : NULL;
-    bool plain = in && (in->op == PTX_OP_LD || in->op == PTX_OP_ST || in->op == PTX_OP_ATOM || in->op == PTX_OP_RED);
-    const struct ptx_operand *o = plain ? &in->operands[in->op == PTX_OP_LD || in->op == PTX_OP_ATOM] : NULL;
-    if (!o || o->kind != PTX_OPERAND_MEM || !in->n_types)
-        return false;
-    a->store = in->op != PTX_OP_LD;
-    a->atomic = in->op == PTX_OP_ATOM || in->op == PTX_OP_RED;
-    a->bytes = ptx_type_bytes((enum ptx_type)in->types[in->n_types - 1]) * (in->vec ? in->vec : 1);
-    uint64_t base = 0, bits[2] = {0, 0};
-    enum emu_var_space space = o->sym >= 0 ? emu_var_find(cta, &frame, o->sym, &base) : EMU_VAR_NONE;
-    if (in->space == PTX_SPACE_SHARED || space == EMU_VAR_SHARED)
-        base += emu_shared_address(cta);
-    else if (in->space == PTX_SPACE_LOCAL || space == EMU_VAR_LOCAL)
-        base += EMU_LOCAL_WINDOW;
-    for (uint32_t l = 0; l < WARP_SIZE; l++) {
-        if (o->index >= 0 && !emu_reg_read(&frame, l, (uint32_t)o->index, bits))
-            return false;
-        a->address[l] = base + bits[0] + o->bits;
-    }
-    return true;
+    uint32_t lanes = 0;
+    bool near = w->space == WATCH_GLOBAL || (w->launch == a->launch && w->block == a->block && (w->space == WATCH_SHARED || w->warp == a->warp));
+    for (uint32_t l = 0; a->store && near && l < WARP_SIZE; l++)
+        if (a->mask >> l & 1 && (w->space != WATCH_LOCAL || w->lane == l) && a->address[l] < w->address + w->bytes && a->address[l] + a->bytes > w->address)
+            lanes |= 1u << l;
+    return lanes;
 }
 
-/* The newest access that may have written there; NULL: none that is remembered. */
-static const struct access *writer_of(const struct watch *w)
+/* The newest access that can have made the change: one that writes what is there now. Else the newest that may have written there at all; NULL: none that is
+ * remembered. */
+static const struct access *writer_of(const struct watch *w, const char *now)
 {
+    const struct access *newest = NULL;
     size_t kept = n_accesses < REMEMBERED ? n_accesses : REMEMBERED;
     for (size_t i = 1; i <= kept; i++) {
         const struct access *a = &ring[(n_accesses - i) % REMEMBERED];
-        for (uint32_t l = 0; a->store && l < WARP_SIZE; l++)
-            if (a->mask >> l & 1 && a->address[l] < w->address + w->bytes && a->address[l] + a->bytes > w->address)
-                return a;
+        uint32_t lanes = writing(w, a);
+        if (access_writes_now(a, lanes, w->address, now, w->bytes))
+            return a;
+        newest = newest || !lanes ? newest : a;
     }
-    return NULL;
+    return newest;
 }
 
-static struct emu_event event_of(const struct access *a)
+/* Of a thread that has ended. */
+static const char *who_was(const struct debug_run *r, const struct access *a, uint32_t lane)
 {
-    return (struct emu_event){.mask = a->mask, .bytes = (uint8_t)a->bytes, .store = a->store, .atomic = a->atomic, .address = a->address};
+    static char text[256];                     /* under big */
+    const struct launch_op *l = &r->op->u.launch;
+    struct source_line at = site_source(&a->site);
+    uint64_t t = a->warp * WARP_SIZE + lane, b = a->block;
+    int n = snprintf(text, sizeof text, "block %llu,%llu,%llu thread %llu,%llu,%llu", (unsigned long long)(b % l->grid[0]), (unsigned long long)(b / l->grid[0] % l->grid[1]),
+                     (unsigned long long)(b / l->grid[0] / l->grid[1]), (unsigned long long)(t % l->block[0]), (unsigned long long)(t / l->block[0] % l->block[1]),
+                     (unsigned long long)(t / l->block[0] / l->block[1]));
+    if (at.line && n > 0 && (size_t)n < sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, " at %s:%u", file_base(at.file), at.line);
+    return text;
+}
+
+/* Who has written what is there now, as far as it is known; false: nobody in this kernel. */
+static bool find_writer(struct debug_run *r, const struct watch *w, const char *now, const struct access **a, struct focus *by)
+{
+    *a = writer_of(w, now);
+    if (!*a || (*a)->launch != r->launch)
+        return false;
+    *by = (struct focus){.run = r, .cta = run_block(r, (*a)->block), .warp = (*a)->warp, .lane = access_last(*a, writing(w, *a), w->address, w->copy, now, w->bytes)};
+    return true;
+}
+
+const char *watch_writer(struct debug_run *r, const struct watch *w, const char *now)
+{
+    const struct access *a;
+    struct focus by;
+    return find_writer(r, w, now, &a, &by) ? who_was(r, a, by.lane) : NULL;
 }
 
 static bool changed(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct breakpoint *b, struct watch_hit *hit)
 {
-    struct focus f = {.run = r, .cta = cta, .warp = warp};
-    struct emu_event e = {.mask = 1};
-    const struct access *writer = watch_changed(b->watch) ? writer_of(b->watch) : NULL;
-    struct emu_cta *block = writer && writer->run == r ? run_block(r, writer->block) : NULL;
-    if (!watch_changed(b->watch))
+    struct focus by, here = {.run = r, .cta = cta, .warp = warp};
+    struct access unknown = {.mask = 1};
+    const struct access *writer;
+    struct emu_spot s;
+    const char *now = watch_changed(b->watch);
+    if (!now)
         return false;
-    if (block) {
-        f.cta = block;
-        f.warp = writer->warp;
-        hit->site = writer->site;
-        e = event_of(writer);
+    if (find_writer(r, b->watch, now, &writer, &by)) {
+        if (focus_spot(&by, &s)) {
+            hit->site = writer->site;
+            return watch_check(b, &by, writer, hit);
+        }
+        hit->by = who_was(r, writer, by.lane);
     }
-    return watch_check(b, &f, &e, hit);
+    return watch_check(b, &here, &unknown, hit);
 }
 
 static bool accesses(struct emu_cta *cta, struct breakpoint *b, const struct access *now, struct watch_hit *hit)
 {
     struct focus f = {.run = run_of(cta), .cta = cta, .warp = now->warp};
-    struct emu_event e = event_of(now);
     watch_take(b->watch);                      /* changes are not what it asks for */
     hit->site = now->site;
-    return watch_check(b, &f, &e, hit);
+    return watch_check(b, &f, now, hit);
 }
 
 struct breakpoint *watch_issue(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct watch_hit *hit)
