@@ -211,6 +211,18 @@ void dap_continue(struct dap *d, const cJSON *request, const cJSON *args)
     dap_send(d);
 }
 
+/* A step was refused. Some editors take a thread for running as soon as they ask for a step, whatever the answer is: they hear again where it stands. */
+static void still_stopped(struct dap *d)
+{
+    if (d->s.state != STOPPED || !has_kernel(&d->s))
+        return;
+    struct json *j = dap_event(d, "stopped");
+    json_text(j, "reason", "pause");
+    json_u64(j, "threadId", dap_thread_id(d, wire_text(&d->s.place, "block"), (unsigned)wire_number(&d->s.place, "warp", 0)));
+    json_bool(j, "allThreadsStopped", true);
+    dap_send(d);
+}
+
 void dap_step(struct dap *d, const cJSON *request, const cJSON *args)
 {
     static const struct { const char *command, *by_line, *by_instruction; } steps[] = {
@@ -220,11 +232,14 @@ void dap_step(struct dap *d, const cJSON *request, const cJSON *args)
     const char *command = dap_text(request, "command", "");
     bool instruction = strcmp(dap_text(args, "granularity", ""), "instruction") == 0;
     unsigned thread = (unsigned)dap_index(args, "threadId", 0);
-    if (thread >= DAP_FIRST_WARP && !dap_focus(d, request, thread, 0))
-        return;
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        if (strcmp(command, steps[i].command) == 0 && send_off(d, request, instruction ? steps[i].by_instruction : steps[i].by_line))
-            dap_done(d, request);
+    size_t i = 0;
+    while (i < sizeof steps / sizeof *steps - 1 && strcmp(command, steps[i].command) != 0)
+        i++;
+    bool there = thread < DAP_FIRST_WARP || dap_focus(d, request, thread, 0);
+    if (there && send_off(d, request, instruction ? steps[i].by_instruction : steps[i].by_line))
+        dap_done(d, request);
+    else
+        still_stopped(d);
 }
 
 void dap_pause(struct dap *d, const cJSON *request, const cJSON *args)

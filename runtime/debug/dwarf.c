@@ -79,8 +79,10 @@ static bool section_read(struct dwarf *d, struct section *s, const struct text *
                 at++;
             if (isdigit((unsigned char)*word) || *word == '-') {
                 v = *word == '-' ? (uint64_t)strtoll(word, NULL, 0) : strtoull(word, NULL, 0);
-            } else {
-                struct fixup x = {(uint32_t)s->bytes.n, arena_strndup(&d->arena, word, (size_t)(at - word))};
+            } else {                           /* NAME or NAME+NUMBER, which is then what the bytes are */
+                const char *plus = memchr(word, '+', (size_t)(at - word));
+                v = plus ? strtoull(plus + 1, NULL, 0) : 0;
+                struct fixup x = {(uint32_t)s->bytes.n, arena_strndup(&d->arena, word, (size_t)((plus ? plus : at) - word))};
                 if (!x.name || !vec_push(&s->names, x))
                     return false;
             }
