@@ -301,26 +301,37 @@ void dap_evaluate(struct dap *d, const cJSON *request, const cJSON *args)
     answer_value(d, request, text, "result");
 }
 
+static void say_completions(const struct dap *d, struct json *j, const char *line, const struct completions *c)
+{
+    for (size_t i = 0; i < c->words.n; i++) {
+        json_object(j, NULL);
+        json_text(j, "label", c->words.at[i]);
+        json_u64(j, "start", strlen(line) - c->typed + d->columns_from);
+        json_u64(j, "length", c->typed);
+        json_end(j);
+    }
+}
+
 void dap_completions(struct dap *d, const cJSON *request, const cJSON *args)
 {
-    struct completions c;
-    char line[512];
+    struct completions c, names = {0};
+    char line[512], print[512 + 8];
     uint64_t column = dap_index(args, "column", d->columns_from);
     snprintf(line, sizeof line, "%s", dap_text(args, "text", ""));
     if (column >= d->columns_from && column - d->columns_from < strlen(line))
         line[column - d->columns_from] = 0;
     complete(&d->s, line, &c);
+    if (!strchr(line, ' ')) {                  /* a command, or the beginning of an expression */
+        snprintf(print, sizeof print, "print %s", line);
+        complete(&d->s, print, &names);
+    }
     struct json *j = dap_reply(d, request);
     json_array(j, "targets");
-    for (size_t i = 0; i < c.words.n; i++) {
-        json_object(j, NULL);
-        json_text(j, "label", c.words.at[i]);
-        json_u64(j, "start", strlen(line) - c.typed + d->columns_from);
-        json_u64(j, "length", c.typed);
-        json_end(j);
-    }
+    say_completions(d, j, line, &c);
+    say_completions(d, j, line, &names);
     dap_send(d);
     completions_free(&c);
+    completions_free(&names);
 }
 
 void dap_exception_info(struct dap *d, const cJSON *request, const cJSON *args)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/debug/eval.h"
+#include "runtime/debug/dwarf.h"
 
 bool serve_where(const struct request *q, struct out *o, struct error *err)
 {
@@ -415,12 +415,24 @@ static void offer(struct out *o, const char *prefix, const char *word, size_t n,
     out_str(o, "kind", kind);
 }
 
+struct offering { struct out *o; const char *prefix; };
+
+static void offer_source_variable(void *user, const char *name, bool parameter, enum status st, const struct value *v, const struct error *err)
+{
+    const struct offering *to = user;
+    (void)st, (void)v, (void)err;
+    offer(to->o, to->prefix, name, strlen(name), parameter ? "param" : "variable");
+}
+
 bool serve_complete(const struct request *q, struct out *o, struct error *err)
 {
+    static const char *const built_in[] = {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"};
     const char *prefix = request_word(q, 0) ? request_word(q, 0) : "";
     struct emu_frame frame;
     size_t n;
     (void)err;
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        offer(o, prefix, built_in[i], strlen(built_in[i]), "sreg");
     for (size_t k = 0; k < dbg.n_modules; k++) {
         const struct ptx_module *m = dbg.modules[k]->code->ptx;
         for (uint32_t i = 0; i < m->n_functions; i++) {
@@ -436,6 +448,7 @@ bool serve_complete(const struct request *q, struct out *o, struct error *err)
             offer(o, prefix, file_base(m->files[i].name), strlen(file_base(m->files[i].name)), "file");
     }
     if (focus_frame(&dbg.focus, &frame)) {
+        (void)dwarf_locals(&dbg.focus, &frame, offer_source_variable, &(struct offering){o, prefix});
         const struct ptx_function *f = &dbg.focus.run->module->code->ptx->functions[frame.function];
         for (uint32_t i = 0; i < f->n_regs; i++)
             offer(o, prefix, f->regs[i].name, strlen(f->regs[i].name), "register");
