@@ -1,6 +1,7 @@
 /* `heddle run`: prepares the environment, runs the program, and says why interception cannot have happened when it has not. */
 #include "runtime/cli/cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,8 +185,25 @@ static int not_found(const char *program)
     return EXIT_NOT_FOUND;
 }
 
+/* HEDDLE_THREADS=2 and the like, which nobody reads. */
+static void misplaced_settings(const struct cli *c)
+{
+    for (char **e = environ; *e; e++) {
+        char name[64], option[64];
+        size_t n = strcspn(*e, "=");
+        if (strncmp(*e, "HEDDLE_", 7) || n - 7 >= sizeof name)
+            continue;
+        for (size_t i = 7; i <= n; i++)
+            name[i - 7] = i < n ? (char)tolower((unsigned char)(*e)[i]) : 0;
+        int row = settings_find(&c->knobs.settings, name);
+        if (row >= 0)
+            say_warning("%.*s is not read: %s='--%s%s' sets it", (int)n, *e, KNOBS_ENV_OPTIONS, knob_option(&c->knobs.settings.rows[row], option, sizeof option), *e + n);
+    }
+}
+
 static bool prepare(struct cli *c, const struct target *t)
 {
+    misplaced_settings(c);
     if (c->load_error.status != ST_OK) {
         say_status(&c->load_error);
         return false;

@@ -140,6 +140,8 @@ START_TEST(test_origins)
     ck_assert_ptr_nonnull(strstr(output, "devices 4 - HEDDLE_OPTS"));
     ck_assert_ptr_nonnull(strstr(output, "threads 6 - command line"));
     ck_assert_ptr_nonnull(strstr(output, "log warn - default"));
+    expect("HEDDLE_LOG_FILE=x HEDDLE_UNKNOWN=1 $H /bin/true", 0, "HEDDLE_LOG_FILE is not read: HEDDLE_OPTS='--log-file=x' sets it");
+    ck_assert_ptr_null(strstr(output, "UNKNOWN"));
 }
 END_TEST
 
