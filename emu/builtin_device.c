@@ -86,6 +86,13 @@ static enum status launch_v1(struct call *k)                /* function, buffer,
     return st == ST_OK ? k->device->launch(&k->who, wide(k, 2), &child, wide(k, 10)) : st;
 }
 
+/* cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) */
+static enum status graph_launch(struct call *k)
+{
+    k->returns[0][k->lane] = (uint32_t)status_cuda(k->device->graph_launch(&k->who, wide(k, 0), wide(k, 2)));
+    return ST_OK;
+}
+
 /* ---- streams and events --------------------------------------------------------------------------------------------------------------------------- */
 
 static enum status stream_create(struct call *k)
@@ -178,6 +185,7 @@ CALL(buffer_v2, true)
 CALL(buffer_v1, true)
 CALL(launch_v2, false)
 CALL(launch_v1, false)
+CALL(graph_launch, true)
 CALL(stream_create, false)
 CALL(stream_destroy, false)
 CALL(stream_wait, false)
@@ -199,6 +207,7 @@ const struct builtin builtin_device[] = {
     { "__cuda_syscall_cnpv2GetParameterBuffer", run_buffer_v1, BUILTIN_ORDERED | BUILTIN_LAUNCHES },
     { "__cuda_syscall_cnpv2LaunchDeviceV2", run_launch_v2, BUILTIN_ORDERED | BUILTIN_LAUNCHES },
     { "__cuda_syscall_cnpv2LaunchDevice", run_launch_v1, BUILTIN_ORDERED | BUILTIN_LAUNCHES },
+    { "cudaGraphLaunch", run_graph_launch, BUILTIN_ORDERED | BUILTIN_LAUNCHES },
     { "__cuda_syscall_cnpv2StreamCreate", run_stream_create, BUILTIN_ORDERED },
     { "__cuda_syscall_cnpv2StreamDestroy", run_stream_destroy, BUILTIN_ORDERED },
     { "__cuda_syscall_cnpv2StreamWaitEvent", run_stream_wait, BUILTIN_ORDERED },

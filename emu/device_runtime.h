@@ -28,6 +28,7 @@ struct emu_device_runtime {
     /* Checks a launch and gives memory for its parameters, which the thread fills. child->function 0: what is launched the launch will say, `bytes` are wanted. */
     enum status (*buffer)(struct emu_caller *c, const struct emu_child *child, uint64_t bytes, uint64_t *address);
     enum status (*launch)(struct emu_caller *c, uint64_t buffer, const struct emu_child *child /* NULL: as the buffer was asked for */, uint64_t stream);
+    enum status (*graph_launch)(struct emu_caller *c, uint64_t graph, uint64_t stream);
     enum status (*stream_create)(struct emu_caller *c, uint32_t flags, uint64_t *stream);
     enum status (*stream_destroy)(struct emu_caller *c, uint64_t stream);
     enum status (*stream_wait)(struct emu_caller *c, uint64_t stream, uint64_t event);

@@ -135,6 +135,7 @@ struct emu_host {                              /* what device built-ins ask of t
     bool (*again)(void *user);                                     /* a debugger went back: what runs has run before */
     const struct emu_device_runtime *device;                       /* emu/device_runtime.h; NULL: kernels launch nothing */
     void *launcher;                                                /* which grid it is, for device */
+    uint64_t graph;                                                /* %current_graph_exec */
 };
 
 struct emu_launch {                            /* everything a launch says; copied by emu_grid_create */

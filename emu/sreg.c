@@ -96,7 +96,8 @@ static uint64_t warp_value(enum ptx_sreg s, const struct warp *w, const struct e
     case PTX_SREG_TOTAL_SMEM_SIZE: return shared_units(g);
     case PTX_SREG_AGGR_SMEM_SIZE: return shared_units(g) + (l->sm >= 80 ? KERNEL_RESERVED : 0);
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return l->dynamic_shared_bytes;
-    default: return 0;                         /* %pm counters, %current_graph_exec (no graph) */
+    case PTX_SREG_CURRENT_GRAPH_EXEC: return l->host.graph;
+    default: return 0;                         /* %pm counters */
     }
 }
 

@@ -12,7 +12,7 @@ enum status graph_instantiate(CUgraphExec *out, CUgraph graph, uint64_t flags, C
         return st;
     if (!out || flags & ~(uint64_t)FLAGS)
         return ST_INVALID_VALUE;
-    return flags & RT_EXEC_DEVICE_LAUNCH ? ST_NOT_SUPPORTED : rt_exec_create(out, graph, flags, bad ? bad : &none);
+    return rt_exec_create(out, graph, flags, bad ? bad : &none);
 }
 
 enum status cu_graph_instantiate_v2(CUgraphExec *out, CUgraph graph, CUgraphNode *error_node, char *log, size_t bytes)
@@ -30,14 +30,14 @@ enum status cu_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, uin
 
 enum status cu_graph_instantiate_with_params(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-    enum { SUCCESS, ERROR, INVALID_STRUCTURE, NODE_NOT_SUPPORTED };
+    enum { SUCCESS, ERROR, INVALID_STRUCTURE, NODE_NOT_SUPPORTED, CONTEXTS_NOT_SUPPORTED };
     if (!params)
         return ST_INVALID_VALUE;
     CUgraphNode bad = NULL;
     enum status st = graph_instantiate(out, graph, params->flags, &bad);
     params->error_node = bad;
-    params->result = st == ST_OK ? SUCCESS : bad ? INVALID_STRUCTURE : st == ST_NOT_SUPPORTED ? NODE_NOT_SUPPORTED : ERROR;
-    return st;
+    params->result = st == ST_OK ? SUCCESS : st == ST_NOT_SUPPORTED ? NODE_NOT_SUPPORTED : st == ST_INVALID_CONTEXT ? CONTEXTS_NOT_SUPPORTED : bad ? INVALID_STRUCTURE : ERROR;
+    return st == ST_INVALID_CONTEXT ? ST_INVALID_VALUE : st;
 }
 
 enum status cu_graph_exec_destroy(CUgraphExec exec)
@@ -65,12 +65,16 @@ enum status cu_graph_launch(CUgraphExec exec, CUstream stream)
     return st == ST_OK ? api_report(rt_exec_launch(exec, s, &err), &err) : st;
 }
 
-/* What a graph needs is on the device from the start. */
+/* What a graph needs is on the device from the start, but kernels may not launch it sooner. */
 enum status cu_graph_upload(CUgraphExec exec, CUstream stream)
 {
     struct rt_stream *s;
     enum status st = exec_check(exec);
-    return st == ST_OK ? api_stream(stream, &s) : st;
+    if (st == ST_OK)
+        st = api_stream(stream, &s);
+    if (st == ST_OK)
+        rt_exec_upload(exec);
+    return st;
 }
 
 enum status cu_graph_exec_update_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)

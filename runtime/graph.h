@@ -76,10 +76,12 @@ enum status rt_graph_release(struct rt_graph *g, struct rt_user_object *o, uint3
 /* ---- execution ---- */
 
 enum { RT_EXEC_AUTO_FREE = 1, RT_EXEC_UPLOAD = 2, RT_EXEC_DEVICE_LAUNCH = 4, RT_EXEC_NODE_PRIORITY = 8 };
-/* A copy of the graph as it is now. ST_INVALID_VALUE: it has a cycle (*bad: a node on it). */
+/* A copy of the graph as it is now. ST_INVALID_VALUE: it has a cycle (*bad: a node on it). For kernels to launch also: it is empty; ST_NOT_SUPPORTED, ST_INVALID_CONTEXT: *bad is
+ * nothing for that, or of another context than those before it. */
 enum status rt_exec_create(struct rt_exec **out, struct rt_graph *g, uint64_t flags, struct rt_node **bad) MUST_CHECK;
 enum status rt_exec_destroy(struct rt_exec *x);         /* what it enqueued still runs */
 uint64_t rt_exec_flags(const struct rt_exec *x);
+void rt_exec_upload(struct rt_exec *x);                 /* from now on kernels may launch it; the host's launches do so, too */
 /* ST_INVALID_VALUE: memory of an earlier launch has not been freed. A capturing stream gets a child graph. */
 enum status rt_exec_launch(struct rt_exec *x, struct rt_stream *s, struct error *err);
 struct rt_node *rt_exec_node(const struct rt_exec *x, const struct rt_node *n);     /* the copy of a node of the graph it was made of, or NULL */

@@ -119,6 +119,12 @@ enum status condition_bodies_make(struct rt_node *n, const struct rt_node_params
 
 /* ---- execution ---- */
 
+bool graph_condition_ready(const struct op *op)
+{
+    const struct condition_op *c = &op->u.condition;
+    return (!c->body || fifo_clear(c->body, c->body_seq)) && (c->node || graph_device_alone(c->env));
+}
+
 /* NULL: none, or none any more. */
 static struct rt_graph *body_now(const struct condition_op *c)
 {
@@ -138,14 +144,14 @@ bool graph_condition_turn(struct op *op)
 {
     struct condition_op *c = &op->u.condition;
     struct rt_context *context = op->stream->context;
-    struct rt_graph *body = body_now(c);
+    struct rt_graph *body = c->node ? body_now(c) : graph_device_next(c->env);
     if (!body)
         return false;
     struct error err = {0};
     struct rt_stream *s = c->body;
     enum status st = s ? ST_OK : rt_stream_create(&s, context, RT_STREAM_NON_BLOCKING, op->stream->priority);
     if (st == ST_OK)
-        st = graph_run_nodes(body, c->hold, s, &err);
+        st = graph_run_nodes(body, c->node ? c->hold : graph_device_hold(c->env), c->env, s, &err);
     pthread_mutex_lock(&the.lock);
     c->body = s;
     c->body_seq = seq_next();
@@ -153,7 +159,7 @@ bool graph_condition_turn(struct op *op)
     pthread_mutex_unlock(&the.lock);
     if (st == ST_OK)
         return true;
-    log_error("the body of a conditional node: %s", err.text[0] ? err.text : status_text(st));
+    log_error("%s: %s", c->node ? "the body of a conditional node" : "a graph that a kernel launched", err.text[0] ? err.text : status_text(st));
     context_poison(context, st);
     return false;
 }
@@ -163,5 +169,5 @@ void graph_condition_done(struct op *op)
     struct condition_op *c = &op->u.condition;
     if (c->body)
         (void)rt_stream_destroy(c->body);
-    graph_unhold(c->hold);
+    c->node ? graph_unhold(c->hold) : graph_device_done(c->env);
 }

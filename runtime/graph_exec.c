@@ -38,11 +38,14 @@ enum status rt_exec_create(struct rt_exec **out, struct rt_graph *g, uint64_t fl
 {
     *out = NULL;
     node_list order = {0};
+    struct rt_context *context = NULL;
     enum status st;
     *bad = unfold(g, &order, &st);
-    vec_free(&order);
     if (*bad)
         st = ST_INVALID_VALUE;
+    else if (st == ST_OK && flags & RT_EXEC_DEVICE_LAUNCH)
+        st = flags & RT_EXEC_AUTO_FREE ? ST_INVALID_VALUE : graph_device_check(&order, &context, bad);
+    vec_free(&order);
     if (st != ST_OK)
         return st;
     struct rt_exec *x = object_new(RT_GRAPH_EXEC);
@@ -52,7 +55,7 @@ enum status rt_exec_create(struct rt_exec **out, struct rt_graph *g, uint64_t fl
     x->hold = calloc(1, sizeof *x->hold);
     st = x->hold ? graph_copy(&x->graph, g, true) : ST_OUT_OF_MEMORY;
     if (st == ST_OK) {
-        *x->hold = (struct graph_hold){x->graph, 1};
+        *x->hold = (struct graph_hold){.graph = x->graph, .exec = x, .context = context, .uploaded = flags & RT_EXEC_UPLOAD, .refs = 1};
         x->graph->of_exec = true;
         (void)unfold(x->graph, &x->order, &st);
     }
@@ -88,6 +91,15 @@ enum status rt_exec_destroy(struct rt_exec *x)
     vec_free(&x->streams);
     object_free(x);
     return ST_OK;
+}
+
+struct graph_hold *graph_hold_of(const struct rt_exec *x) { return x->hold; }
+
+void rt_exec_upload(struct rt_exec *x)
+{
+    pthread_mutex_lock(&the.lock);
+    x->hold->uploaded = true;
+    pthread_mutex_unlock(&the.lock);
 }
 
 uint64_t rt_exec_flags(const struct rt_exec *x) { return x->flags; }
@@ -137,13 +149,14 @@ static uint64_t seq_so_far(void)
 }
 
 /* Pageable memory is read and written when the node runs, so these bypass rt_memcpy, which does that at the call. */
-static enum status enqueue(struct rt_node *n, struct graph_hold *h, struct rt_stream *s, struct error *err)
+static enum status enqueue(struct rt_node *n, struct graph_hold *h, struct graph_env *env, struct rt_stream *s, struct error *err)
 {
     struct op op = {0};
     switch (n->p.type) {
     case RT_NODE_KERNEL: {
         struct rt_launch l = n->p.u.kernel.launch;
         l.stream = s;
+        l.env = env;
         return rt_launch(&l, err);
     }
     case RT_NODE_COPY:
@@ -165,7 +178,7 @@ static enum status enqueue(struct rt_node *n, struct graph_hold *h, struct rt_st
     case RT_NODE_VALUES: return rt_stream_values(s, n->p.u.values.ops, n->p.u.values.n);
     case RT_NODE_CONDITION:
         op.kind = OP_CONDITION;
-        op.u.condition = (struct condition_op){.node = n, .hold = h};
+        op.u.condition = (struct condition_op){.node = n, .hold = h, .env = env};
         return push(s, &op);
     case RT_NODE_GRAPH: case RT_NODE_EMPTY: break;
     }
@@ -216,6 +229,8 @@ static enum status check(const node_list *order, uint64_t flags)
 static enum status run_in(struct rt_exec *x, struct rt_stream *s, struct error *err)
 {
     struct rt_stream *at = s;
+    struct op *ends[2] = {0};
+    struct graph_env *env = graph_device_launches(x->graph) ? graph_device_enter(x->hold, s, ends) : NULL;
     enum status st = x->last && x->last != s ? wait_for(s, x->last, x->last_seq) : ST_OK;
     if (st == ST_OK)
         st = conditions_begin(x->graph, s);
@@ -227,22 +242,23 @@ static enum status run_in(struct rt_exec *x, struct rt_stream *s, struct error *
                              : n->p.type == RT_NODE_RECORD && rt_is(n->p.u.event, RT_EVENT) ? rt_event_context(n->p.u.event) : at->context;
         struct rt_stream *next = c == s->context ? s : c == at->context ? at : stream_in(x, c);
         if (!next)
-            return ST_OUT_OF_MEMORY;
-        if (next != at)
+            st = ST_OUT_OF_MEMORY;
+        else if (next != at)
             st = wait_for(next, at, seq_so_far());
-        at = next;
+        at = next ? next : at;
         if (st == ST_OK)
-            st = enqueue(n, x->hold, at, err);
+            st = enqueue(n, x->hold, env, at, err);
     }
     if (st == ST_OK && at != s)
         st = wait_for(s, at, seq_so_far());
+    graph_device_leave(ends);
     x->last = s;
     x->last_seq = seq_so_far();
     return st;
 }
 
 /* The body of a condition: one context, as CUDA demands. */
-enum status graph_run_nodes(struct rt_graph *g, struct graph_hold *h, struct rt_stream *s, struct error *err)
+enum status graph_run_nodes(struct rt_graph *g, struct graph_hold *h, struct graph_env *env, struct rt_stream *s, struct error *err)
 {
     node_list order = {0};
     enum status st;
@@ -255,7 +271,7 @@ enum status graph_run_nodes(struct rt_graph *g, struct graph_hold *h, struct rt_
         st = conditions_begin(g, s);
     for (size_t i = 0; i < order.n && st == ST_OK; i++)
         if (!order.at[i]->disabled)
-            st = enqueue(order.at[i], h, s, err);
+            st = enqueue(order.at[i], h, env, s, err);
     vec_free(&order);
     return st;
 }
@@ -272,6 +288,8 @@ enum status rt_exec_launch(struct rt_exec *x, struct rt_stream *s, struct error 
             return st;
     }
     st = check(&x->order, x->flags);
+    if (st == ST_OK && x->hold->context)
+        rt_exec_upload(x);
     return st == ST_OK ? run_in(x, s, err) : st;
 }
 

@@ -39,9 +39,30 @@ struct held { struct rt_user_object *object; uint32_t refs; };
 /* The value of a condition: four bytes that kernels store to. It is shared by a graph and its copies. */
 struct graph_condition { struct allocation *allocation; uint32_t refs, value; bool assign; };     /* refs: under the.memory */
 
-struct graph_hold { struct rt_graph *graph; uint32_t refs; };      /* of an exec and of its conditions that are enqueued; refs: under the.lock */
+/* Of an exec and of what is enqueued of it. All but graph and exec: under the.lock. */
+struct graph_hold {
+    struct rt_graph *graph;
+    const struct rt_exec *exec;                         /* as kernels name it */
+    struct rt_context *context;                         /* kernels may launch it, and this is where its nodes are. NULL: they may not */
+    bool uploaded;
+    uint32_t refs;
+    uint32_t runs;                                      /* in environments (graph_device.c) */
+};
 void graph_unhold(struct graph_hold *h);
-enum status graph_run_nodes(struct rt_graph *g, struct graph_hold *h, struct rt_stream *s, struct error *err) MUST_CHECK;     /* all in s */
+struct graph_hold *graph_hold_of(const struct rt_exec *x);       /* under the.lock */
+/* All in s. env: what they run in, or NULL. */
+enum status graph_run_nodes(struct rt_graph *g, struct graph_hold *h, struct graph_env *env, struct rt_stream *s, struct error *err) MUST_CHECK;
+
+/* graph_device.c */
+enum status graph_device_check(const node_list *order, struct rt_context **context, struct rt_node **bad) MUST_CHECK;
+bool graph_device_launches(const struct rt_graph *g);   /* kernels of it may launch graphs */
+/* For a launch by the host: an environment for its nodes, and what ends it, to be pushed behind them. NULL, NULL: no memory. */
+struct graph_env *graph_device_enter(struct graph_hold *h, struct rt_stream *s, struct op *ends[2]);
+void graph_device_leave(struct op *ends[2]);
+struct rt_graph *graph_device_next(struct graph_env *env);       /* which graph runs now in env, NULL: none any more. Without locks */
+void graph_device_done(struct graph_env *env);          /* without locks */
+bool graph_device_alone(const struct graph_env *env);   /* what its graph launched beside itself has ended. Under the.lock */
+struct graph_hold *graph_device_hold(const struct graph_env *env);
 
 struct rt_graph {
     struct object object;

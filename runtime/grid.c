@@ -159,7 +159,7 @@ enum status grid_begin_from(struct op *op, struct grid_state *from, struct error
         .grid_id = r->grid_id, .cooperative = o->cooperative,
         .n_sm = (uint32_t)d->sm_count, .max_warps_per_sm = (uint32_t)(d->max_threads_per_sm / d->warp_size), .sm = (uint32_t)d->sm,
         .max_shared_bytes = (uint32_t)function_shared_limit(f), .stack_bytes = (uint32_t)c->limits[RT_LIMIT_STACK], .policy = (uint8_t)(sim_on() ? sim_policy(c->device) : EMU_ITS), .parallel = !r->ordered,
-        .host = {.user = c, .output = context_output, .heap_alloc = heap_alloc, .heap_free = heap_free, .time_ns = device_time, .again = runs_again, .device = &nest_calls, .launcher = op},
+        .host = {.user = c, .output = context_output, .heap_alloc = heap_alloc, .heap_free = heap_free, .time_ns = device_time, .again = runs_again, .device = &nest_calls, .launcher = op, .graph = o->env ? graph_device_current(op) : 0},
     };
     memcpy(l.grid, o->grid, sizeof l.grid);
     memcpy(l.block, o->block, sizeof l.block);

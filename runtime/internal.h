@@ -193,6 +193,7 @@ struct launch_op {
     uint64_t params;                                    /* device address of the block; 0: none */
     bool cooperative;
     struct grid_run *run;
+    struct graph_env *env;                              /* NULL: its kernel can launch no graphs (graph_device.c) */
     struct nest *nest;                                  /* what its kernel launched (nest.h); NULL: nothing */
     bool nested; uint32_t depth;                        /* a kernel launched it, at which depth; then also: */
     uint32_t slot_bytes;                                /* the room for parameters that it asked for */
@@ -200,8 +201,9 @@ struct launch_op {
 };
 
 struct condition_op {                                   /* stays at the head of its stream while a body runs in another, of its own */
-    struct rt_node *node;
+    struct rt_node *node;                               /* NULL: the bodies are the graphs that kernels launch from env */
     struct graph_hold *hold;                            /* what the node is of */
+    struct graph_env *env;                              /* what bodies run in */
     struct rt_stream *body;                             /* NULL: none has begun */
     uint64_t body_seq;
     bool ran;
@@ -323,8 +325,17 @@ enum status graph_memory_free(struct graph_memory *m);  /* the program's free, o
 
 enum status values_check(const struct rt_value_op *ops, size_t n) MUST_CHECK;
 /* A turn of an OP_CONDITION that is ready; both without locks. False: it is over, and done is called. */
+bool graph_condition_ready(const struct op *op);        /* under the.lock */
 bool graph_condition_turn(struct op *op);
 void graph_condition_done(struct op *op);
+/* Graphs that kernels launch (graph_device.c). */
+struct graph_asked { uint64_t graph, stream; };         /* as a kernel gave them to cudaGraphLaunch */
+/* by: the kernel's launch. may: what launch would answer, were what it asked for before done. Under the.lock. */
+enum status graph_device_may(const struct op *by, uint64_t graph, uint64_t stream, const struct graph_asked *before, size_t n) MUST_CHECK;
+enum status graph_device_launch(const struct op *by, uint64_t graph, uint64_t stream) MUST_CHECK;
+bool graph_device_waits(void);                          /* some are to begin. Under the.lock */
+void graph_device_begin(void);                          /* gives the first of them a stream. Without locks */
+uint64_t graph_device_current(const struct op *op);     /* the handle of the graph that a kernel runs in; 0: of none that kernels can launch */
 
 /* Capture. Functions that enqueue ask capture_any() first, which costs nothing while no stream captures. */
 extern atomic_int captures_active;
@@ -369,6 +380,7 @@ struct rt_module {
     struct code *code;
     struct emu_image *image;
     struct rt_function **slots; size_t n_slots;         /* by index in ptx->functions; NULL: not asked for yet */
+    bool launches_graphs;                               /* functions of it may */
     VEC(struct allocation *) variables;
     VEC(struct placed) placed;                          /* all that the image asked a place for: checkpoints put them there again */
     VEC(struct placed_again) again;                     /* of a checkpoint: where everything has to go; empty: anywhere */

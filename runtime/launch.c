@@ -253,7 +253,7 @@ static enum status enqueue(const struct rt_launch *l, const struct cluster_choic
             op_drop(op);
     } else {
         struct launch_op *o = &op->u.launch;
-        *o = (struct launch_op){.function = f, .dynamic_shared_bytes = l->dynamic_shared_bytes, .param_bytes = bytes, .params = params, .cooperative = l->cooperative};
+        *o = (struct launch_op){.function = f, .dynamic_shared_bytes = l->dynamic_shared_bytes, .param_bytes = bytes, .params = params, .cooperative = l->cooperative, .env = l->env};
         for (int i = 0; i < 3; i++)
             o->grid[i] = f->facts.blocks_are_clusters ? l->grid[i] * cluster->ctas[i] : l->grid[i];
         memcpy(o->block, l->block, sizeof o->block);

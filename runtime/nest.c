@@ -119,6 +119,7 @@ void nest_empty(struct nest *n)
     buffers_drop(n, false);
     streams_drop(n);
     vec_free(&n->events);
+    vec_free(&n->graphs);
     map_free(&n->errors);
     n->unfinished = 0;
     n->tail = NULL;
@@ -237,5 +238,9 @@ bool nest_blocks_ended(struct op *op)
         make_ready(n, held);
     }
     n->held = (struct op_list){0};
+    for (size_t i = 0; i < n->graphs.n; i++)
+        if (graph_device_launch(op, n->graphs.at[i].graph, n->graphs.at[i].stream) != ST_OK)
+            log_warn("no host memory for a graph that %s launched", rt_function_name(op->u.launch.function));
+    vec_free(&n->graphs);
     return complete(n) != NULL;
 }

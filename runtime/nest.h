@@ -50,6 +50,7 @@ struct nest {
     struct map errors;                         /* thread -> cudaError_t */
     struct op_list held;                       /* ready, but a debugger may run the blocks again; then also: */
     VEC(struct nest_call) calls;               /* all that changed something */
+    VEC(struct graph_asked) graphs;            /* graphs it launched, which begin when its blocks have ended */
 };
 
 /* ---- for the queue ---- */

@@ -192,6 +192,20 @@ static enum status do_event_destroy(struct nest *n, struct nest_call *k)
     return ST_OK;
 }
 
+/* buffer: the graph. */
+static enum status do_graph(struct nest *n, struct nest_call *k)
+{
+    enum status st;
+    if (debug_on() && !n->blocks_ended) {
+        st = graph_device_may(n->parent, k->buffer, k->stream, n->graphs.at, n->graphs.n);
+        return st != ST_OK || vec_push(&n->graphs, ((struct graph_asked){k->buffer, k->stream})) ? st : ST_OUT_OF_MEMORY;
+    }
+    st = graph_device_launch(n->parent, k->buffer, k->stream);
+    if (st == ST_OK && sim_on())
+        timing_gpu_return(n->parent->stream->context->device->gpu);
+    return st;
+}
+
 static enum status do_set_error(struct nest *n, struct nest_call *k)
 {
     if (k->error)
@@ -256,6 +270,7 @@ static bool is_kernel(const struct ptx_function *f) { return f->is_entry && f->h
 void nest_module(struct rt_module *m)
 {
     const struct ptx_module *p = m->code->ptx;
+    m->launches_graphs = ptx_function_find(p, "cudaGraphLaunch") >= 0;
     if (ptx_function_find(p, "__cuda_syscall_cnpv2LaunchDeviceV2") < 0)
         return;
     for (uint32_t i = 0; i < m->n_slots; i++)
@@ -316,6 +331,11 @@ static enum status launch(struct emu_caller *c, uint64_t address, const struct e
     struct nest_call k = {.fn = do_launch, .buffer = address, .stream = stream};
     enum status st = child ? check(c, child, &k.launch) : ST_OK;
     return st == ST_OK ? ask(c, &k) : st;
+}
+
+static enum status graph_launch(struct emu_caller *c, uint64_t graph, uint64_t stream)
+{
+    return ask(c, &(struct nest_call){.fn = do_graph, .buffer = graph, .stream = stream});
 }
 
 static enum status stream_create(struct emu_caller *c, uint32_t flags, uint64_t *stream)
@@ -408,6 +428,6 @@ static enum status fact(struct emu_caller *c, enum emu_fact what, const uint64_t
 }
 
 const struct emu_device_runtime nest_calls = {
-    .buffer = buffer, .launch = launch, .stream_create = stream_create, .stream_destroy = stream_destroy, .stream_wait = wait_event, .event_create = event_create,
+    .buffer = buffer, .launch = launch, .graph_launch = graph_launch, .stream_create = stream_create, .stream_destroy = stream_destroy, .stream_wait = wait_event, .event_create = event_create,
     .event_record = event_record, .event_destroy = event_destroy, .error = last_error, .set_error = set_error, .fact = fact,
 };

@@ -272,6 +272,18 @@ static void condition_turn(struct op *op, bool dropped)
         finish(op);
 }
 
+static void graphs_begin(void)
+{
+    bool outer = in_simulation;
+    in_simulation = true;
+    while (graph_device_waits()) {
+        pthread_mutex_unlock(&the.lock);
+        graph_device_begin();
+        pthread_mutex_lock(&the.lock);
+    }
+    in_simulation = outer;
+}
+
 static void run(struct op *op)
 {
     struct rt_context *c = op->stream->context;
@@ -364,15 +376,18 @@ static void sleep_for_work(void)
 static bool drive(void)
 {
     bool turns = pauses || (turn_first && running.n);
-    struct op *op = turns ? NULL : nest_next(running.n);
-    op = op || turns ? op : ring_pick();
-    if (!op && (pauses || !(running.n || transfers_any()) || !time_goes()))
+    bool graphs = !turns && graph_device_waits();
+    struct op *op = turns || graphs ? NULL : nest_next(running.n);
+    op = op || turns || graphs ? op : ring_pick();
+    if (!op && !graphs && (pauses || !(running.n || transfers_any()) || !time_goes()))
         return false;
     asked &= op != NULL;
     driven = true;
     driver = pthread_self();
-    struct op *ended = op || (turn_first && running.n) ? NULL : transfer_ended(!running.n);
-    if (op)
+    struct op *ended = op || graphs || (turn_first && running.n) ? NULL : transfer_ended(!running.n);
+    if (graphs)
+        graphs_begin();
+    else if (op)
         run(op);
     else if (ended)
         finish(ended);

@@ -94,7 +94,7 @@ static bool op_ready(const struct op *op)
     if (op->kind == OP_WAIT_EVENT)
         return fifo_clear(op->u.wait.stream, op->u.wait.seq);
     if (op->kind == OP_CONDITION)
-        return !op->u.condition.body || fifo_clear(op->u.condition.body, op->u.condition.body_seq);
+        return graph_condition_ready(op);
     return op->kind != OP_WAIT_VALUE || op_value_ready(op);
 }
 

@@ -317,6 +317,7 @@ struct rt_launch {
     void *const *params;
     const void *buffer; size_t buffer_bytes;
     bool cooperative;
+    struct graph_env *env;                              /* NULL, but for graphs: what the kernel may launch graphs from */
 };
 /* ST_INVALID_CONFIGURATION (dimensions out of the GPU's range; interpose maps it to 1 for the driver API), ST_INVALID_VALUE (too much shared memory, parameters),
  * ST_LAUNCH_OUT_OF_RESOURCES (more threads than the kernel's registers or .maxntid allow), ST_COOPERATIVE_LAUNCH_TOO_LARGE, ST_INVALID_CLUSTER_SIZE.

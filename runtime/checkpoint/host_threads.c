@@ -465,7 +465,7 @@ enum status host_stop(struct error *err)
     if (host.spoiled)
         st = error_set(err, ST_NOT_SUPPORTED, "a checkpoint of this run cannot be resumed with its program: %s", host.spoiled);
     else if (condition)
-        st = error_set(err, ST_NOT_SUPPORTED, "a checkpoint here cannot be resumed with its program: a graph with conditional nodes is under way");
+        st = error_set(err, ST_NOT_SUPPORTED, "a checkpoint here cannot be resumed with its program: a graph with conditional nodes, or one whose kernels launch graphs, is under way");
     else if (how == RESTLESS && atomic_load(&the.leaving))
         st = error_set(err, ST_NOT_SUPPORTED, "the program is ending");
     else if (how == RESTLESS)
