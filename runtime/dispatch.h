@@ -81,6 +81,12 @@ enum status sim_load(struct device *d, const struct timing_links *links, struct 
 void sim_links(struct grid_run *r, struct timing_kernel_spec *spec);
 enum status sim_configuration(struct textbuf *out, struct error *err) MUST_CHECK;      /* as lines: what must be the same for a state to fit */
 uint64_t sim_cycle(const struct device *d);
+
+/* sim_moment.c, for a debugger, between two windows: where a simulated GPU and all kernels on it stand, as bytes, and back there. Memory is not among it. blocks, state: of
+ * one moment, two heaps of bytes. ops: all kernels on it, the same then as now. */
+bool sim_keep(struct device *d, struct op *const *ops, size_t n, struct sink *blocks, struct sink *state);     /* false: no host memory, or the sink's own failure */
+enum status sim_put_back(struct device *d, struct op *const *ops, size_t n, struct source *blocks, struct source *state, struct error *err) MUST_CHECK;   /* else it is of no use */
+uint64_t sim_issued(const struct device *d);           /* warp instructions ever, also in the middle of a window */
 bool sim_state(const struct grid_run *r, struct grid_state *out);      /* next, done, instructions, n_residents; false: blocks of a checkpoint wait for their SM */
 struct emu_cta *sim_resident(const struct grid_run *r, uint64_t i);
 void sim_progress(const struct grid_run *r);           /* a line on a terminal, from time to time */

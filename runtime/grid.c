@@ -246,7 +246,11 @@ static struct grid_run *first_due(const struct device *d)
     return NULL;
 }
 
-bool sim_due(void *device) { return first_due(device) != NULL; }
+bool sim_due(void *device)
+{
+    bool back = debug_on() && debug_window(device);
+    return back || (!(debug_on() && debug_silent()) && first_due(device));
+}
 
 static void sim_halt(struct device *d)
 {
@@ -261,20 +265,24 @@ static void sim_halt(struct device *d)
 static enum slice sim_turn(struct grid_run *r, uint64_t from)
 {
     struct device *d = r->context->device;
+    struct emu_cta *cta;
     enum slice end;
+    bool back;
     do {
-        if (!r->sim.done)
+        if (!r->sim.done && !(debug_on() && debug_silent()))
             sim_halt(d);
         end = sim_slice(d, &r->sim);
-    } while (end == SLICE_HALTED);
+        if (debug_on() && end == SLICE_AGAIN)
+            debug_cycle(r->op, timing_gpu_cycle(d->gpu));
+        if (debug_on() && end == SLICE_FAULT && grid_residents(r->op, &cta, 1))        /* a deadlock, which no warp told of */
+            (void)debug_fault(cta, &r->sim.fault);
+        back = debug_on() && debug_goes_on(r->op, r->sim.done);
+    } while (end == SLICE_HALTED || back);
     r->spent_ns += now_ns() - from;
     if (end == SLICE_AGAIN)
         sim_progress(r);
     if (end == SLICE_FAULT) {
-        struct emu_cta *cta;
         r->fault = r->sim.fault;
-        if (debug_on() && grid_residents(r->op, &cta, 1))      /* a deadlock, which no warp told of */
-            (void)debug_fault(cta, &r->fault);
         log_error("%s", r->fault.report);
     }
     if (end != SLICE_AGAIN) {
@@ -341,12 +349,8 @@ enum slice grid_slice(struct op *op)
     uint64_t from = now_ns();
     if (debug_on())
         r->apart = debug_turn(op, !sim_on() && !r->ordered);
-    if (sim_on()) {
-        enum slice end = sim_turn(r, from);
-        if (debug_on() && end == SLICE_AGAIN)
-            debug_cycle(op, timing_gpu_cycle(r->context->device->gpu));
-        return end;
-    }
+    if (sim_on())
+        return sim_turn(r, from);
     for (dispatch_turn(r); debug_on() && debug_goes_on(op, atomic_load(&r->done) >= r->n_ctas); dispatch_turn(r))
         r->apart = false;
     r->spent_ns += now_ns() - from;

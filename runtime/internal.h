@@ -103,6 +103,9 @@ void context_flush(struct rt_context *c);               /* printf text to stdout
 void context_output(void *context, const char *text, size_t n);
 uint64_t heap_alloc(void *context, uint64_t bytes);     /* device malloc */
 bool heap_free(void *context, uint64_t address);
+struct sink; struct source;
+void heap_keep(const struct device_heap *h, struct sink *to);  /* for a debugger: who has which block, as bytes; what was never given out since is zero again, other */
+void heap_put_back(struct device_heap *h, struct source *from); /* contents are left alone */
 void context_free_modules(struct rt_context *c);
 void context_free_memory(struct rt_context *c);
 void context_free_arrays(struct rt_context *c);         /* not their memory */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/bytes.h"
 #include "runtime/checkpoint/host.h"
 #include "runtime/internal.h"
 
@@ -406,4 +407,21 @@ bool heap_free(void *context, uint64_t address)
     }
     pthread_mutex_unlock(&h->lock);
     return good;
+}
+
+void heap_keep(const struct device_heap *h, struct sink *to)
+{
+    put_u64(to, h->base);
+    put_u64(to, h->top);
+    put(to, h->free_head, sizeof h->free_head);
+}
+
+void heap_put_back(struct device_heap *h, struct source *from)
+{
+    uint64_t base = get_u64(from), top = get_u64(from);
+    get(from, h->free_head, sizeof h->free_head);
+    top = base ? top : h->base;                /* it was opened since, and stays */
+    if (h->top > top)
+        memset((void *)(uintptr_t)top, 0, h->top - top);
+    h->top = top;
 }

@@ -151,16 +151,20 @@ enum slice sim_slice(struct device *d, struct sim_launch *l)
     if (l->done)
         return SLICE_DONE;
     uint64_t now = timing_gpu_cycle(d->gpu), until = d->slice_end ? d->slice_end : now + SLICE_CYCLES, sample = report_next_sample(d);
-    uint64_t wanted = debug_on() ? debug_cycle_wanted() : UINT64_MAX;
-    until = wanted > now && wanted < until ? wanted : until;
     until = sample < until ? sample : until;
+    if (debug_on())
+        until = debug_turn_end(d, now, until);
     inside = true;
     enum timing_stop stop = timing_gpu_run(d->gpu, until);
     inside = false;
     d->slice_end = stop == TIMING_HALTED ? until : 0;
     if (stop == TIMING_HALTED)
         return SLICE_HALTED;
+    if (debug_on() && debug_restarting())      /* what the window has led to is given up */
+        return SLICE_AGAIN;
     take_ended(d);
+    if (debug_on() && stop == TIMING_KERNEL_ENDED)
+        debug_kernels_ended(d);
     report_sample(d);
     atomic_store(&d->sim_ns, ns_of(d));
     if (stop == TIMING_FAULT)
@@ -240,7 +244,7 @@ void sim_links(struct grid_run *r, struct timing_kernel_spec *spec)
     spec->grid = r->grid;
     spec->name = r->sim.name;
     spec->user = &r->sim;
-    spec->start = start_restored;
+    spec->start = r->from ? start_restored : NULL;
     spec->start_user = r;
     for (size_t i = 0; i < RT_SM_WORDS; i++)
         if (r->sim.sms.bits[i])

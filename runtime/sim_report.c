@@ -17,6 +17,7 @@ struct report {                                /* of one device */
     struct timing_stats last, now, window;     /* at the end of the kernel before; now; the difference */
     struct timing_stats sampled;               /* at the last sample */
     uint64_t launches, next_sample, started_ns;
+    uint64_t told;                             /* cycle up to which there are samples: a debugger may go back */
 };
 static struct report *reports[MAX_DEVICES];
 static int stats_fd = -1, jsonl_fd = -1, samples_fd = -1;     /* -1: not wanted; stats: standard error */
@@ -167,9 +168,10 @@ void report_sample(struct device *d)
     struct timing_report report = {.kernel = "sample", .launch = r->launches + 1, .window = &window, .total = &now, .config = timing_gpu_config(d->gpu)};
     struct textbuf t = {0};
     timing_stats_csv(&t, &report);
-    if (samples_fd >= 0)                       /* else the run before the checkpoint had them */
+    if (samples_fd >= 0 && r->next_sample > r->told)   /* else the run before the checkpoint had them */
         write_all(samples_fd, &t);
     textbuf_free(&t);
+    r->told = r->next_sample > r->told ? r->next_sample : r->told;
     while (r->next_sample <= timing_gpu_cycle(d->gpu))
         r->next_sample += timing_gpu_config(d->gpu)->sample.every;
 }

@@ -1,6 +1,7 @@
 /* What checkpoints ask of the simulated GPU between two windows, besides its whole state (state_model.c). */
 #include <stdlib.h>
 #include <string.h>
+#include <string.h>
 
 #include "timing/model.h"
 
@@ -41,6 +42,33 @@ struct emu_cta *timing_kernel_resident(const struct timing_gpu *g, const void *u
                 return b->cluster ? b->cluster->cta : b->cta;
         }
     return NULL;
+}
+
+void timing_gpu_residents(const struct timing_gpu *g, void (*fn)(void *user, const void *kernel, struct emu_cta *cta, struct emu_worker *w), void *user)
+{
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        for (uint32_t k = 0; k < MAX_WARPS; k++) {
+            const struct block *b = &g->sms[i].blocks[k];
+            if (b->cta && stands_for_all(b))
+                fn(user, b->kernel->spec.user, b->cluster ? b->cluster->cta : b->cta, g->sms[i].worker);
+        }
+}
+
+/* What timing_gpu_load does not replace, since it is not saved. */
+void timing_gpu_clear(struct timing_gpu *g)
+{
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        sm_clear(&g->sms[i]);
+    for (uint32_t i = 0; i < g->n_channels; i++)
+        for (uint32_t k = 0; k < g->config.mem.slices; k++)
+            for (unsigned t = 0; t < MAX_THREADS; t++)
+                g->channels[i].slices[k].out[t].n = 0;
+    for (unsigned t = 0; t < g->n_threads; t++) {
+        g->exchange[t].no_memory = false;
+        memset(g->exchange[t].granted, 0, g->n_sms * sizeof *g->exchange[t].granted);
+    }
+    kernels_free(&g->kernels);
+    kernels_free(&g->ended);
 }
 
 /* ---- accesses that were issued and not performed ---- */

@@ -46,6 +46,14 @@ static void say_warp(struct textbuf *t, const struct sm *s, uint32_t slot)
     textbuf_add(t, "\n");
 }
 
+uint64_t timing_debug_issued(const struct timing_gpu *g)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < g->n_sms; i++)
+        n += g->sms[i].stats.warp_instructions;
+    return n;
+}
+
 char *timing_debug_sm(const struct timing_gpu *g, uint32_t number)
 {
     struct textbuf t = {0};

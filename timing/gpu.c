@@ -82,6 +82,15 @@ enum status timing_gpu_create(struct timing_gpu **out, const struct timing_confi
     return st;
 }
 
+void kernels_free(struct kernel **list)
+{
+    for (struct kernel *k = *list, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
+    *list = NULL;
+}
+
 void timing_gpu_free(struct timing_gpu *g)
 {
     if (!g)
@@ -93,14 +102,8 @@ void timing_gpu_free(struct timing_gpu *g)
         if (g->channels[i].gpu)
             channel_destroy(&g->channels[i]);
     team_free(g->team);
-    for (struct kernel *k = g->kernels, *next; k; k = next) {
-        next = k->next;
-        free(k);
-    }
-    for (struct kernel *k = g->ended, *next; k; k = next) {
-        next = k->next;
-        free(k);
-    }
+    kernels_free(&g->kernels);
+    kernels_free(&g->ended);
     for (unsigned t = 0; t < g->n_threads; t++) {
         mail_free(&g->exchange[t].mail);
         free(g->exchange[t].granted);

@@ -226,6 +226,7 @@ int scheduler_oldest_of(uint64_t candidates, const struct warp_slot *warps);
 /* sm.c */
 enum status sm_create(struct sm *s, struct timing_gpu *g, uint32_t number, struct error *err) MUST_CHECK;
 void sm_destroy(struct sm *s);
+void sm_clear(struct sm *s);                   /* its CTAs go, and what it has not handed over; the rest is left as it is */
 bool sm_fits(const struct sm *s, const struct kernel *k);
 uint32_t sm_room(const struct sm *s, const struct kernel *k);   /* how many CTAs of it fit beside what is there */
 /* The i-th CTA or cluster of a kernel that starts. */
@@ -389,6 +390,7 @@ struct timing_gpu {
     bool (*halt)(void *user); void *halt_user; /* asked after each window; NULL: nobody is */
 };
 static inline unsigned thread_of_sm(const struct timing_gpu *g, uint32_t sm) { return g->n_threads == 1 ? 0 : sm / g->group % g->n_threads; }
+void kernels_free(struct kernel **list);         /* all of a list, which is empty then */
 void gpu_window(struct timing_gpu *g, uint64_t until);         /* all of it, to a cycle not further than a window away */
 
 #endif

@@ -55,11 +55,21 @@ static void cta_leave(struct sm *s, const struct block *b)
         emu_cta_free(b->cta, s->worker);
 }
 
-void sm_destroy(struct sm *s)
+void sm_clear(struct sm *s)
 {
-    for (uint32_t i = 0; i < MAX_WARPS; i++)
+    for (uint32_t i = 0; i < MAX_WARPS; i++) {
         if (s->blocks[i].cta)
             cta_leave(s, &s->blocks[i]);
+        s->blocks[i] = (struct block){.cta = NULL};
+    }
+    for (unsigned t = 0; t < MAX_THREADS; t++)
+        s->out[t].n = 0;
+    s->ended.n = 0;
+}
+
+void sm_destroy(struct sm *s)
+{
+    sm_clear(s);
     lsu_destroy(s);
     fetch_destroy(s);
     constant_destroy(s);

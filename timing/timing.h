@@ -78,6 +78,8 @@ struct timing_progress { uint64_t starts, residents, ended, thread_insns, warp_i
 bool timing_kernel_progress(const struct timing_gpu *g, const void *user, struct timing_progress *out);
 /* Its i-th resident CTA, or cluster, in the order of SMs; NULL: there are no more. */
 struct emu_cta *timing_kernel_resident(const struct timing_gpu *g, const void *user, uint64_t i);
+/* All CTAs, or clusters, in the order in which timing_gpu_load asks for them. kernel: spec.user; w: the worker that has it. */
+void timing_gpu_residents(const struct timing_gpu *g, void (*fn)(void *user, const void *kernel, struct emu_cta *cta, struct emu_worker *w), void *user);
 /* Strong accesses that were issued and not performed yet, of all kernels, in the order of SMs and of issue; mask: lanes that are left. resident: the CTA or cluster,
  * as timing_kernel_resident has it. *out: malloc. */
 struct timing_pending { struct emu_cta *resident; struct emu_pending access; };
@@ -96,6 +98,7 @@ struct timing_links {
 struct sink; struct source;
 enum status timing_gpu_save(struct timing_gpu *g, const struct timing_links *links, struct sink *to, struct error *err) MUST_CHECK;
 enum status timing_gpu_load(struct timing_gpu *g, const struct timing_links *links, struct source *from, struct error *err) MUST_CHECK;
+void timing_gpu_clear(struct timing_gpu *g);               /* all kernels and CTAs go: the GPU is as one just made to timing_gpu_load, and good for nothing else */
 
 /* All that was counted so far: SMs, slices and channels summed. *out is large. */
 void timing_gpu_stats(const struct timing_gpu *g, struct timing_stats *out);
@@ -106,6 +109,7 @@ struct emu_hook;
 void timing_debug_hook(struct timing_gpu *g, const struct emu_hook *hook);
 size_t timing_debug_blocks(const struct timing_gpu *g, uint64_t grid_id, struct emu_cta **out, size_t n);
 char *timing_debug_sm(const struct timing_gpu *g, uint32_t sm);
+uint64_t timing_debug_issued(const struct timing_gpu *g);  /* warp instructions so far, also within a window */
 
 /* What the host copied to the device is in L2 afterwards, when the configuration says so (mem.copy_fills_l2). No time passes. */
 void timing_copy_to_device(struct timing_gpu *g, uint64_t address, uint64_t bytes);

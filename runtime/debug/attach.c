@@ -224,26 +224,11 @@ bool debug_restarting(void) { return past_restarts(); }
 bool debug_silent(void) { return past_replays(); }
 bool debug_printed(void) { return past_replays() || past_printed(); }
 
-uint64_t debug_cycle_wanted(void)
-{
-    uint64_t wanted = UINT64_MAX;
-    server_take();
-    if (dbg.plan.kind == PLAN_CYCLE)
-        wanted = dbg.plan.cycle;
-    for (size_t i = 0; i < dbg.breaks.n; i++) {
-        const struct breakpoint *b = dbg.breaks.at[i];
-        if (b->what == BREAK_CYCLE && b->enabled && b->n > dbg.cycle_checked && b->n < wanted)
-            wanted = b->n;
-    }
-    server_leave();
-    return wanted;
-}
-
 void debug_cycle(struct op *op, uint64_t now)
 {
     server_take();
     dbg.cycle = now;
-    if (!server_gone())
+    if (!server_gone() && !past_restarts())
         run_stop_cycle(op);
     run_every();
     server_leave();
@@ -261,7 +246,12 @@ bool debug_goes_on(struct op *op, bool ended)
 {
     server_take();
     struct debug_run *r = run_of_op(op);
-    bool on = r && (past_restarts() ? past_restore(r) : past_replays() && !ended);
+    bool on = r && !past_restarts() && past_replays() && !ended;
+    while (r && past_restarts()) {
+        on = past_restore(r);
+        if (on && !r->worker)                  /* the cycle that somebody goes back to may be that of the moment */
+            run_stop_cycle(op);
+    }
     if (r && !on && past_replays())
         past_lost();
     run_every();

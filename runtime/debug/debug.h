@@ -29,7 +29,9 @@ bool debug_goes_on(struct op *op, bool ended);
 uint64_t debug_boundary(struct op *op);                 /* worker 0, between turns of blocks. Its count of warp instructions from when on it is to be asked again */
 void debug_host_wrote(void);                             /* a copy or a fill was done; any thread, no lock held */
 void debug_cycle(struct op *op, uint64_t now);          /* the simulated GPU has come to a cycle */
-uint64_t debug_cycle_wanted(void);                      /* at which somebody wants to stop; UINT64_MAX: none */
+uint64_t debug_turn_end(struct device *d, uint64_t now, uint64_t until);      /* the cycle at which its turn is to end, instead of `until` */
+bool debug_window(struct device *d);                    /* between two windows of it. True: the turn is to end here, debug_goes_on says how */
+void debug_kernels_ended(struct device *d);             /* kernels have ended on it: there is no way back behind that */
 bool debug_restarting(void);                            /* what runs is given up, to begin anew */
 bool debug_silent(void);                                /* a kernel runs once more */
 bool debug_printed(void);                               /* what it prints now was printed; once for each text */

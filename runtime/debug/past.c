@@ -1,4 +1,4 @@
-/* The history of a kernel: memory when it began, moments since, and a log of what the debugger did.
+/* The history of a kernel (or of a simulated GPU: past_sim.c): memory when it began, moments since, and a log of what the debugger did.
  *
  * One worker runs a kernel's blocks in an order that depends on nothing but the kernel, so doing it again does the same. What the debugger added (steps of a warp,
  * values it set) is logged, each with the stop at which it was done. Moments lie between turns of blocks, far apart while the kernel runs and closer
@@ -14,7 +14,8 @@ enum {
     QUIET_BYTES = 8 << 20, MOST_BYTES = 1 << 30,       /* of memory that is copied: always; when somebody may want to stop in the kernel */
     MOST_MOMENTS = 32, MOMENT_BYTES = 256 << 20,       /* all together */
     SPACING = 1 << 20, SPACING_PART = 16,              /* instructions between moments: at least, and as a part of all so far; */
-    BYTES_AN_INSN = 16,                                /* and so that comparing memory costs little beside running */
+    BYTES_AN_INSN = 16,                                /* and so that comparing memory costs little beside running. The same where an instruction takes a microsecond: */
+    SIM_SPACING = 1 << 17, SIM_BYTES_AN_INSN = 96,
 };
 
 /* ---- moments ---- */
@@ -22,6 +23,8 @@ enum {
 uint64_t past_now(const struct debug_run *r)
 {
     struct emu_counters n;
+    if (r->history->gpu)
+        return sim_issued(r->history->gpu);
     emu_worker_counters(r->worker, &n);
     return n.warp_insns - r->history->base;
 }
@@ -33,14 +36,16 @@ static void moment_drop(struct history *h, size_t i)
     memmove(h->moments.at + i, h->moments.at + i + 1, (--h->moments.n - i) * sizeof *h->moments.at);
 }
 
-/* Drops the one that leaves the smallest hole, but neither the newest nor `held`. */
+/* Drops the one that leaves the smallest hole, seen from the newest, but neither that one nor `held`: so they are the closer together the nearer they are. */
 static void thin_out(struct history *h, const struct moment *held)
 {
     size_t best = h->moments.n;
-    uint64_t smallest = UINT64_MAX;
+    double smallest = 0;
+    uint64_t newest = h->moments.n ? h->moments.at[h->moments.n - 1]->insns : 0;
     for (size_t i = 0; i + 1 < h->moments.n; i++) {
-        uint64_t hole = h->moments.at[i + 1]->insns - (i ? h->moments.at[i - 1]->insns : h->first->insns);
-        if (h->moments.at[i] == held || hole >= smallest)
+        uint64_t before = i ? h->moments.at[i - 1]->insns : h->first->insns;
+        double hole = (double)(h->moments.at[i + 1]->insns - before) / (double)(newest - before + 1);
+        if (h->moments.at[i] == held || (best < h->moments.n && hole >= smallest))
             continue;
         smallest = hole;
         best = i;
@@ -112,16 +117,40 @@ static void history_forget(struct history *h)
     entries_forget(h, 0);
 }
 
-/* Whether somebody may want to stop in the kernel. */
+/* Whether somebody may want to stop in the kernel, or one of the simulated GPU. */
 static bool of_interest(const struct debug_run *r)
 {
-    bool any = dbg.plan.kind != PLAN_NONE || atomic_load(&dbg.interrupt) || r->n_put;
+    bool any = dbg.plan.kind != PLAN_NONE || atomic_load(&dbg.interrupt);
+    for (const struct debug_run *x = dbg.runs; x && !any; x = x->next)
+        any = x->history == r->history && x->n_put;
     for (size_t i = 0; i < dbg.breaks.n && !any; i++)
         any = dbg.breaks.at[i]->enabled && dbg.breaks.at[i]->what > BREAK_PTX && dbg.breaks.at[i]->what != BREAK_ERROR;
     return any;
 }
 
-static const char *history_begin(struct debug_run *r)
+/* The spacing of moments that copy so much each. */
+static uint64_t spacing_of(const struct history *h, uint64_t bytes)
+{
+    uint64_t least = h->gpu ? SIM_SPACING : SPACING, by_bytes = bytes / (h->gpu ? SIM_BYTES_AN_INSN : BYTES_AN_INSN);
+    return by_bytes > least ? by_bytes : least;
+}
+
+static void count_begin(struct debug_run *r)
+{
+    struct history *h = r->history;
+    struct emu_counters n;
+    if (h->gpu) {
+        h->boundary = past_now(r);
+        h->gap = h->ends.n = 0;
+        return;
+    }
+    emu_worker_counters(r->worker, &n);
+    h->base = n.warp_insns;
+    r->op->u.launch.run->turn_from = n;
+    past_look(r, true);
+}
+
+static const char *history_begin(struct debug_run *r, bool interest)
 {
     struct history *h = r->history;
     uint64_t bytes = ground_bytes();
@@ -129,23 +158,22 @@ static const char *history_begin(struct debug_run *r)
     h->turned = true;
     h->stale = h->apart = false;
     history_forget(h);
-    if (!of_interest(r) && (again || bytes > QUIET_BYTES))
+    if (!interest && (again || bytes > QUIET_BYTES))
         return again ? "no breakpoint was set in it, and it shared the device with others" :
                        "no breakpoint was set in it when the kernel began, and the program's device memory is large (8 MiB)";
     const char *why_not = ground_take(&h->ground, MOST_BYTES);
     if (why_not)
         return why_not;
-    struct emu_counters n;
-    emu_worker_counters(r->worker, &n);
-    h->base = n.warp_insns;
     h->at_launch = !again;
     h->printed = h->text = (struct text_stamp){0, 0};
-    h->spacing = bytes / BYTES_AN_INSN > SPACING ? bytes / BYTES_AN_INSN : SPACING;
-    h->due = h->spacing;
-    r->op->u.launch.run->turn_from = n;
+    count_begin(r);
     h->first = moment_take(r, NULL, MOMENT_BYTES);
-    past_look(r, true);
-    return h->first ? NULL : "no host memory for its blocks";
+    if (!h->first)
+        return "no host memory for its blocks";
+    h->first->insns = past_now(r);
+    h->spacing = spacing_of(h, bytes + moment_work(h->first));
+    h->due = h->first->insns + h->spacing;
+    return NULL;
 }
 
 bool past_printed(void)
@@ -164,22 +192,52 @@ bool past_printed(void)
 
 void past_begin(struct debug_run *r)
 {
-    r->history = r->worker ? calloc(1, sizeof *r->history) : NULL;
+    struct device *gpu = r->worker ? NULL : r->op->stream->context->device;
+    struct debug_run *other = gpu ? past_run_on(gpu) : NULL;
+    r->history = other ? other->history : calloc(1, sizeof *r->history);
+    if (!r->history)
+        return;
+    r->history->gpu = gpu;
+    r->history->users++;
+    r->history->stale = other != NULL;
+}
+
+/* Takes the first moment. */
+static void begin_now(struct debug_run *r, bool interest)
+{
+    struct history *h = r->history;
+    h->why_not = history_begin(r, interest);
+    if (!h->why_not)
+        return;
+    history_forget(h);
+    ground_forget();
+}
+
+/* A moment of a simulated GPU takes some milliseconds, in which small kernels end: where nobody may want to stop the first one is made later. */
+static bool begins_later(struct debug_run *r, bool interest)
+{
+    struct history *h = r->history;
+    if (!h->gpu || interest)
+        return false;
+    history_forget(h);
+    h->why_not = NULL;
+    h->turned = true;
+    h->stale = false;
+    h->due = past_now(r) + SIM_SPACING;
+    return true;
 }
 
 void past_turn(struct debug_run *r)
 {
     struct history *h = r->history;
     for (struct debug_run *x = dbg.runs; x; x = x->next)
-        if (x != r && x->history)
+        if (x->history && x->history != h)
             x->history->stale = true;
     if (!h || (h->turned && !h->stale && !h->apart))
         return;
-    h->why_not = history_begin(r);
-    if (!h->why_not)
-        return;
-    history_forget(h);
-    ground_forget();
+    bool interest = of_interest(r);
+    if (!begins_later(r, interest))
+        begin_now(r, interest);
 }
 
 void past_apart(struct debug_run *r)
@@ -197,20 +255,29 @@ void past_host_wrote(void)
 
 void past_end(struct debug_run *r)
 {
-    if (r->history) {
-        history_forget(r->history);
-        vec_free(&r->history->moments);
-        vec_free(&r->history->log);
-    }
-    free(r->history);
+    struct history *h = r->history;
     r->history = NULL;
     past_lost();
+    if (!h)
+        return;
+    h->stale = true;
+    if (--h->users)
+        return;
+    history_forget(h);
+    vec_free(&h->moments);
+    vec_free(&h->log);
+    vec_free(&h->ends);
+    free(h);
 }
 
 const char *past_why_not(const struct debug_run *r)
 {
     const struct history *h = r->history;
-    return !h ? "no host memory" : h->why_not ? h->why_not : h->stale ? "memory was changed by others while the kernel ran" : h->first ? NULL : "its blocks ran on several threads";
+    if (!h || h->why_not)
+        return h ? h->why_not : "no host memory";
+    if (h->stale)
+        return "memory was changed by others while the kernel ran";
+    return h->first ? NULL : h->gpu ? "no breakpoint was set in it, and it has hardly begun" : "its blocks ran on several threads";
 }
 
 bool past_can_begin_anew(const struct debug_run *r) { return !past_why_not(r) && r->history->at_launch && !r->history->ground.with_host && !r->history->stopped; }
@@ -218,13 +285,19 @@ bool past_can_begin_anew(const struct debug_run *r) { return !past_why_not(r) &&
 uint64_t past_boundary(struct debug_run *r)
 {
     struct history *h = r->history;
-    if (past_replays())
-        return replay_boundary(r);
+    if (past_replays()) {
+        replay_boundary(r);
+        return 0;
+    }
+    uint64_t now = past_now(r);
+    if (h->gpu && !h->first && !h->why_not && now >= h->due)
+        begin_now(r, true);
     if (past_why_not(r))
         return UINT64_MAX;
-    uint64_t now = past_now(r);
     if (now >= h->due) {
-        (void)moment_keep(r, h->log.n, NULL);
+        const struct moment *m = moment_keep(r, h->log.n, NULL);
+        uint64_t least = m ? spacing_of(h, h->ground.bytes + moment_work(m)) : 0;
+        h->spacing = h->spacing < least ? least : h->spacing;
         if (h->moments.n == MOST_MOMENTS && h->spacing < now / SPACING_PART)
             h->spacing = now / SPACING_PART;
         h->due = now + h->spacing;
@@ -237,7 +310,7 @@ uint64_t past_boundary(struct debug_run *r)
 struct stamp stamp_of(const struct debug_run *r, const struct emu_cta *cta, uint32_t warp)
 {
     struct emu_spot s[EMU_SPOTS];
-    struct stamp st = {.insns = past_now(r), .block = emu_cta_index(cta), .warp = warp};
+    struct stamp st = {.insns = past_now(r), .run = r, .block = emu_cta_index(cta), .warp = warp};
     if (emu_warp_spots(cta, warp, s)) {
         st.function = s[0].function;
         st.insn = s[0].insn;
@@ -248,7 +321,7 @@ struct stamp stamp_of(const struct debug_run *r, const struct emu_cta *cta, uint
 
 static bool same(const struct stamp *a, const struct stamp *b)
 {
-    return a->insns == b->insns && a->block == b->block && a->warp == b->warp && a->function == b->function && a->insn == b->insn && a->mask == b->mask;
+    return a->insns == b->insns && a->run == b->run && a->block == b->block && a->warp == b->warp && a->function == b->function && a->insn == b->insn && a->mask == b->mask;
 }
 
 /* Whether a replay has come to a stop of the run before. The count of instructions grows at control records alone: at a stop that was made
@@ -263,7 +336,8 @@ bool stamp_reached(const struct stamp *stop, const struct stamp *at)
 void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
 {
     if (r->history && !past_replays()) {
-        r->history->here = stamp_of(r, cta, warp);
+        r->history->here = cta ? stamp_of(r, cta, warp) : (struct stamp){.insns = past_now(r), .cycle = dbg.cycle, .run = r};
+        r->history->between = !cta;
         r->history->stopped = true;
     }
 }
@@ -288,7 +362,7 @@ void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp)
         last->n++;
         return;
     }
-    log_add(h, &(struct entry){.kind = ENTRY_STEP, .at = h->here, .block = emu_cta_index(cta), .warp = warp, .n = 1});
+    log_add(h, &(struct entry){.kind = ENTRY_STEP, .at = h->here, .run = r, .block = emu_cta_index(cta), .warp = warp, .n = 1});
 }
 
 void past_started(struct debug_run *r)
@@ -303,7 +377,7 @@ void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const v
     if (!logs(r))
         return;
     h->printed.insns = 0;                      /* from here on it may go another way */
-    struct entry e = {.kind = bytes ? ENTRY_BYTES : ENTRY_REGISTER, .at = h->here, .block = emu_cta_index(f->cta), .warp = f->warp, .lane = f->lane, .frame = f->frame,
+    struct entry e = {.kind = bytes ? ENTRY_BYTES : ENTRY_REGISTER, .at = h->here, .run = f->run, .block = emu_cta_index(f->cta), .warp = f->warp, .lane = f->lane, .frame = f->frame,
                       .n = at, .bytes = bytes ? bytes : 16};
     e.value = malloc(e.bytes);
     if (e.value)

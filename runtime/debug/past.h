@@ -1,22 +1,27 @@
-/* What happened in a kernel that runs on one thread, so that it can be had again (past.c), and the way back (reverse.c). Under big. */
+/* What happened in a kernel that runs on one thread, or on a simulated GPU with all its kernels, so that it can be had again (past.c, past_sim.c), and the way back
+ * (reverse.c). Under big. */
 #ifndef HEDDLE_DEBUG_PAST_H
 #define HEDDLE_DEBUG_PAST_H
 #include "runtime/debug/moment.h"
 
-/* A place in a kernel's run, the same in every run of it: the warp is about to execute the instruction. */
-struct stamp { uint64_t insns, block; uint32_t warp, function, insn, mask; };
+/* A place in a kernel's run, the same in every run of it: the warp is about to execute the instruction. Between two windows: the cycle, and no warp. */
+struct stamp { uint64_t insns, cycle, block; const struct debug_run *run; uint32_t warp, function, insn, mask; };
 
 /* What the debugger did at a stop. */
 enum entry_kind { ENTRY_STEP, ENTRY_BYTES, ENTRY_REGISTER, ENTRY_START };
 struct entry {
     enum entry_kind kind;
     struct stamp at;                           /* the stop */
-    uint64_t block; uint32_t warp, lane, frame;
+    struct debug_run *run; uint64_t block; uint32_t warp, lane, frame;
     uint64_t n;                                /* STEP: steps; else where: address or register, */
     size_t bytes; void *value;                 /* and what */
 };
 
 struct history {
+    struct device *gpu;                        /* simulated: the history is that of all kernels on it, and begins anew when one begins or ends; NULL: of one kernel */
+    unsigned users;                            /* kernels */
+    uint64_t boundary, gap;                    /* of a simulated GPU: instructions at the last window's end; most that were in one */
+    VEC(uint64_t) ends; uint64_t end;          /* cycles at which its turns ended, in order; of the present turn: windows end there, so that warps issue in an order of theirs */
     struct ground ground;                      /* memory when the history began; */
     struct moment *first;                      /* and the blocks. NULL: there is no history */
     VEC(struct moment *) moments;              /* later ones, in order */
@@ -28,9 +33,15 @@ struct history {
     uint64_t base;                             /* the worker's count of warp instructions when it began */
     VEC(struct entry) log;
     struct stamp here;                         /* the present stop's hook */
+    bool between;                              /* no: it is between two windows */
 };
 
-uint64_t past_now(const struct debug_run *r);          /* instructions since the history began */
+enum { RUNS_MOST = 256 };                      /* kernels at once on a simulated GPU that can go back */
+uint64_t past_now(const struct debug_run *r);          /* instructions since the history began, or as struct moment has them */
+size_t past_ops(const struct history *h, struct op *out[RUNS_MOST]);   /* the kernels whose history it is */
+struct debug_run *past_run_on(const struct device *d);  /* some kernel on the simulated GPU; NULL: there is none */
+void past_ends_forget(struct history *h);              /* of turns behind the present one: they may end elsewhere now */
+uint64_t past_since(const struct debug_run *r, uint64_t *gap);         /* instructions since the last boundary; most between two */
 struct stamp stamp_of(const struct debug_run *r, const struct emu_cta *cta, uint32_t warp);
 bool stamp_reached(const struct stamp *stop, const struct stamp *at);
 void entries_forget(struct history *h, size_t from);
@@ -40,6 +51,8 @@ struct moment *moment_keep(struct debug_run *r, size_t cursor, const struct mome
 struct moment *moment_before(const struct history *h, uint64_t insns);         /* the last one that is not behind so many instructions */
 const char *past_why_not(const struct debug_run *r);   /* there is no way back; NULL: there is */
 void past_look(const struct debug_run *r, bool soon);  /* boundaries between turns of blocks are to be told of */
-uint64_t replay_boundary(struct debug_run *r);         /* at one, during a replay */
+void replay_boundary(struct debug_run *r);             /* at one, during a replay */
+uint64_t replay_cycle_wanted(void);                    /* at which the replay is to end; UINT64_MAX: at none */
+bool replay_cycle_come(struct debug_run *r, struct out *event);        /* between two windows, at dbg.cycle. True: it ends here */
 
 #endif

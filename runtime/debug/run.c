@@ -4,6 +4,7 @@
  * asking before every instruction, until the plan is fulfilled. On the simulated GPU the latter is always so. */
 #include <string.h>
 
+#include "runtime/debug/past.h"
 #include "runtime/debug/watch.h"
 
 static bool hook(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_t warp);
@@ -316,10 +317,11 @@ static bool look(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct
 static bool issue_watched(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
 {
     struct watch_hit hit;
-    struct breakpoint *b = watch_issue(r, cta, warp, &hit);
+    struct breakpoint *b = past_replays() ? NULL : watch_issue(r, cta, warp, 0, &hit);
     if (!b)
         return true;
     struct out event = watch_event(b, &hit);
+    past_stop(r, cta, warp);
     return stop_here(r, &event);
 }
 
@@ -390,8 +392,11 @@ void run_stop_cycle(struct op *op)
     struct out event;
     while (r && r->op != op)
         r = r->next;
-    if (r && run_blocks(r, &cta, 1) && cycle_has_come(r, cta, 0, &event))
-        (void)stop_here(r, &event);
+    bool replays = past_replays();
+    if (!r || !(replays ? replay_cycle_come(r, &event) : run_blocks(r, &cta, 1) && cycle_has_come(r, cta, 0, &event)))
+        return;
+    past_stop(r, NULL, 0);
+    (void)stop_here(r, &event);
 }
 
 void run_stop_watch(struct breakpoint *b, struct watch_hit *hit)

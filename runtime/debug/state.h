@@ -153,7 +153,7 @@ void break_told(struct breakpoint *b);                  /* after it stopped: tem
 /* ---- past.c, reverse.c: what happened in a kernel, so that it can be had again ---- */
 void past_begin(struct debug_run *r);
 void past_end(struct debug_run *r);
-void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp);    /* the warp's hook stops here */
+void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp);    /* the warp's hook stops here; cta NULL: between two windows of the simulated GPU */
 void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp);      /* the debugger stepped a warp */
 /* The debugger set bytes at an address (as f sees it), or with bytes 0 a register: its number and 16 bytes. */
 void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes);

@@ -25,6 +25,7 @@ struct access {
     bool store, atomic;                                 /* atomic: a store as well */
     enum access_writes writes;
     struct site site;
+    uint64_t look;                                      /* watch_issue's */
 };
 /* False: it is no plain access. */
 bool access_of(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct access *a);
@@ -34,10 +35,18 @@ bool access_writes_now(const struct access *a, uint32_t lanes, uint64_t address,
 uint32_t access_last(const struct access *a, uint32_t lanes, uint64_t address, const char *before, const char *now, uint64_t n);
 
 /* Steps the warp over one instruction and looks. NULL: nothing to tell; else the watchpoint, and *hit says what happened, focus set to the thread. */
-struct watch_hit { const char *access; char *old, *now; struct site site; struct focus focus; const char *by /* who, when it was no access of a thread that is there: "host", "kernel", "block 0,0,0 thread 5,0,0"; else NULL */; };
+struct watch_hit {
+    const char *access;
+    char *old, *now;
+    struct site site;
+    struct focus focus;
+    const char *by;                                     /* who, when it was no access of a thread that is there: "host", "kernel", "block 0,0,0 thread 5,0,0"; else NULL */
+    uint64_t look;                                      /* of the access, as watch_issue has it; 0: none */
+};
 struct breakpoint *watch_step(struct debug_run *r, struct emu_cta *cta, uint32_t warp, int32_t *patience, struct watch_hit *hit, enum emu_result *result);
-/* On the simulated GPU, where nobody steps: the warp is about to make an access. Changes are those since the last call. (watch_sim.c) */
-struct breakpoint *watch_issue(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct watch_hit *hit);
+/* On the simulated GPU, where nobody steps: the warp is about to make an access. Changes are those since the last call. look: a number of this call. (watch_sim.c) */
+struct breakpoint *watch_issue(struct debug_run *r, struct emu_cta *cta, uint32_t warp, uint64_t look, struct watch_hit *hit);
+void watch_accesses_forget(void);                       /* those that were told of: somebody goes back */
 /* One watchpoint after an access, or, with the bytes unchanged, before it. True: it stops, *hit is filled in and f the thread: of those that write the one
  * whose value stays. */
 bool watch_check(struct breakpoint *b, struct focus *f, const struct access *a, struct watch_hit *hit);

@@ -76,6 +76,7 @@ static bool changed(struct debug_run *r, struct emu_cta *cta, uint32_t warp, str
     if (!now)
         return false;
     if (find_writer(r, b->watch, now, &writer, &by)) {
+        hit->look = writer->look;
         if (focus_spot(&by, &s)) {
             hit->site = writer->site;
             return watch_check(b, &by, writer, hit);
@@ -90,13 +91,17 @@ static bool accesses(struct emu_cta *cta, struct breakpoint *b, const struct acc
     struct focus f = {.run = run_of(cta), .cta = cta, .warp = now->warp};
     watch_take(b->watch);                      /* changes are not what it asks for */
     hit->site = now->site;
+    hit->look = now->look;
     return watch_check(b, &f, now, hit);
 }
 
-struct breakpoint *watch_issue(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct watch_hit *hit)
+void watch_accesses_forget(void) { n_accesses = 0; }
+
+struct breakpoint *watch_issue(struct debug_run *r, struct emu_cta *cta, uint32_t warp, uint64_t look, struct watch_hit *hit)
 {
     struct access now;
     bool plain = access_of(r, cta, warp, &now);
+    now.look = look;
     struct breakpoint *found = NULL;
     *hit = (struct watch_hit){.site = now.site};
     for (size_t i = 0; i < dbg.breaks.n && !found; i++) {
