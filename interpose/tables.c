@@ -49,10 +49,13 @@ static int forget_wrapper(const void *wrapper)
     return 0;
 }
 
+/* The runtime of 13.5 begins with it, without arguments, and goes on if it answers success. */
+static int begin(void) { return 0; }
+
 enum { RUNTIME_SLOTS = 64 };
 static void *runtime_table[RUNTIME_SLOTS] = {
     (void *)(RUNTIME_SLOTS * sizeof(void *)), SLOT(load_wrapper), SLOT(get_primary),
-    [6] = SLOT(load_wrapper_host_vars), [7] = SLOT(forget_wrapper), [8] = SLOT(load_header),
+    [6] = SLOT(load_wrapper_host_vars), [7] = SLOT(forget_wrapper), [8] = SLOT(load_header), [12] = SLOT(begin),
 };
 
 /* ---- tools hooks: arrays of "is somebody listening", all zero ---- */

@@ -20,6 +20,7 @@ static const struct { const char *name, *value; } settings[] = {
     {"NUMBA_CACHE_DIR", "~/numba"},
     {"WARP_CACHE_PATH", "~/warp"},
     {"XLA_FLAGS", "--xla_gpu_autotune_level=0"},        /* JAX: as with PyTorch's inductor */
+    {"JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1"},  /* of CUDA's libraries; CUPTI 13 says no version without NVIDIA's driver */
     {"XLA_PYTHON_CLIENT_PREALLOCATE", "false"},         /* else it takes three quarters of the GPU's memory at once, and the summary says so */
 };
 
