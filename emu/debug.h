@@ -71,6 +71,7 @@ uint32_t emu_spot_frames(const struct emu_spot *s, struct emu_frame *out, uint32
 
 /* Registers, as the function of the frame declares them. False: the register is not used anywhere, so that there is none. value: 16 bytes, zero-extended. */
 bool emu_reg_read(const struct emu_frame *f, uint32_t lane, uint32_t reg, uint64_t value[2]);
+bool emu_reg_read_row(const struct emu_frame *f, uint32_t reg, uint64_t out[32]);       /* of all lanes; its first 8 bytes */
 bool emu_reg_write(const struct emu_frame *f, uint32_t lane, uint32_t reg, const uint64_t value[2]);
 uint64_t emu_sreg_read(struct emu_worker *w, const struct emu_cta *cta, uint32_t warp, uint32_t lane, enum ptx_sreg s, unsigned component);
 

@@ -142,6 +142,25 @@ bool emu_reg_read(const struct emu_frame *f, uint32_t lane, uint32_t reg, uint64
     return true;
 }
 
+bool emu_reg_read_row(const struct emu_frame *f, uint32_t reg, uint64_t out[WARP_SIZE])
+{
+    unsigned width;
+    const char *row_ = reg_at(f, reg, &width);
+    if (!row_) return false;
+    const uint32_t *words = (const void *)row_;
+    const uint64_t *longs = (const void *)row_;
+    for (unsigned l = 0; l < WARP_SIZE; l++) {
+        if (width == 4) out[l] = words[l];
+        else if (width == 8) out[l] = longs[l];
+        else if (!width) out[l] = words[0] >> l & 1;
+        else {
+            out[l] = 0;
+            memcpy(&out[l], row_ + (size_t)width * l, width < 8 ? width : 8);
+        }
+    }
+    return true;
+}
+
 bool emu_reg_write(const struct emu_frame *f, uint32_t lane, uint32_t reg, const uint64_t value[2])
 {
     unsigned width;

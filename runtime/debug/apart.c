@@ -82,9 +82,15 @@ static bool scout(void *user, struct emu_worker *w, struct emu_cta *cta, uint32_
 {
     struct error why = {0};
     (void)user;
-    server_take();
+    server_look();
     struct debug_run *r = run_of(cta);
-    bool go = !past_restarts();
+    bool go = !past_restarts(), passes = go && (!r || server_gone() || atomic_load(&dbg.dirty) || break_passes(r, w, cta, warp));
+    server_looked();
+    if (passes)
+        return true;
+    server_take();
+    r = run_of(cta);
+    go = !past_restarts();
     if (r && go && !server_gone() && !atomic_load(&dbg.dirty)) {
         dbg.worker = w;
         dbg.looked_around = false;

@@ -45,6 +45,7 @@ void scalar_print(struct textbuf *out, const struct type *t, const void *bytes, 
 void value_remember(const struct value *v);             /* for $_ */
 
 /* eval_names.c: what a name stands for. ST_NOT_FOUND: nothing. */
+int name_sreg(const char *name);                       /* the special register of that name, CUDA's or PTX's; -1: none */
 enum status name_value(struct value *out, const char *name, const struct focus *f, struct error *err);
 /* written.c: nothing can have written the register when a thread comes to the instruction. It reads as 0. */
 bool reg_unwritten(const struct ptx_function *f, uint32_t insn, uint32_t reg);

@@ -201,10 +201,16 @@ static int sreg_find(const char *name)
     return s;
 }
 
+int name_sreg(const char *name)
+{
+    int s = *name && strchr("%tbg", *name) ? sreg_find(name) : PTX_SREG_COUNT;
+    return s < PTX_SREG_COUNT ? s : -1;
+}
+
 static bool sreg_value(struct value *out, const char *name, const struct focus *f)
 {
-    int s = *name == '%' || strchr("tbg", *name) ? sreg_find(name) : PTX_SREG_COUNT;
-    if (s < PTX_SREG_COUNT) {
+    int s = name_sreg(name);
+    if (s >= 0) {
         bool vector = s == PTX_SREG_TID || s == PTX_SREG_NTID || s == PTX_SREG_CTAID || s == PTX_SREG_NCTAID || s == PTX_SREG_CLUSTERID || s == PTX_SREG_NCLUSTERID ||
                       s == PTX_SREG_CLUSTER_CTAID || s == PTX_SREG_CLUSTER_NCTAID;
         struct type t = type_of_ptx(ptx_sreg_type((enum ptx_sreg)s));

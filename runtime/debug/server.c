@@ -20,12 +20,15 @@
 
 atomic_bool debug_attached;
 
+/* Held for writing by whoever has big, for reading by those that only look: warps on many threads, which must not wait for each other at every breakpoint. */
+static pthread_rwlock_t looking = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static int fd = -1;
 static bool stopped, gone, detached;           /* under big */
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t queue_more = PTHREAD_COND_INITIALIZER;
 static VEC(char *) queue;                      /* under queue_lock, as `closed` is */
 static bool closed;
+static atomic_size_t waiting;                  /* queue.n: every hook of a warp asks */
 
 bool refuse(struct error *err, const char *fmt, ...)
 {
@@ -159,38 +162,54 @@ static char *queue_take(bool wait)
     char *line = queue.n ? queue.at[0] : NULL;
     if (line)
         memmove(queue.at, queue.at + 1, --queue.n * sizeof *queue.at);
+    atomic_store(&waiting, queue.n);
     pthread_mutex_unlock(&queue_lock);
     return line;
 }
 
-static bool queue_waits(void)
+static bool queue_waits(void) { return atomic_load(&waiting) != 0; }
+
+static bool take_if_free(void)
 {
-    pthread_mutex_lock(&queue_lock);
-    bool any = queue.n != 0;
-    pthread_mutex_unlock(&queue_lock);
-    return any;
+    if (pthread_mutex_trylock(&dbg.big) != 0)
+        return false;
+    pthread_rwlock_wrlock(&looking);
+    return true;
+}
+
+static void give_back(void)
+{
+    pthread_rwlock_unlock(&looking);
+    pthread_mutex_unlock(&dbg.big);
 }
 
 /* Answers what is there, if nobody else is at it. */
 static void answer_running(void)
 {
-    while (queue_waits() && pthread_mutex_trylock(&dbg.big) == 0) {
+    while (queue_waits() && take_if_free()) {
         char *line;
         while ((line = queue_take(false))) {
             answer(line);
             free(line);
         }
-        pthread_mutex_unlock(&dbg.big);
+        give_back();
     }
 }
 
-void server_take(void) { pthread_mutex_lock(&dbg.big); }
+void server_take(void)
+{
+    pthread_mutex_lock(&dbg.big);
+    pthread_rwlock_wrlock(&looking);
+}
 
 void server_leave(void)
 {
-    pthread_mutex_unlock(&dbg.big);
+    give_back();
     answer_running();
 }
+
+void server_look(void) { pthread_rwlock_rdlock(&looking); }
+void server_looked(void) { pthread_rwlock_unlock(&looking); }
 
 static void let_go(void)
 {
@@ -232,6 +251,7 @@ static void push(char *line)
     if (line && !vec_push(&queue, line))
         free(line);
     closed = closed || !line;
+    atomic_store(&waiting, queue.n);
     pthread_cond_signal(&queue_more);
     pthread_mutex_unlock(&queue_lock);
     answer_running();
@@ -270,10 +290,10 @@ static void *read_requests(void *unused)
         }
     }
     push(NULL);
-    if (pthread_mutex_trylock(&dbg.big) == 0) {        /* nobody serves: what is set must not stop anybody any more */
+    if (take_if_free()) {                      /* nobody serves: what is set must not stop anybody any more */
         if (!stopped)
             let_go();
-        pthread_mutex_unlock(&dbg.big);
+        give_back();
     }
     return NULL;
 }
@@ -357,9 +377,9 @@ void debug_start(void)
 
 void debug_exit(void)
 {
-    if (pthread_mutex_trylock(&dbg.big) != 0)
+    if (!take_if_free())
         return;                                /* somebody stands: the end of the connection says it */
     struct out o = server_event_new("exited");
     server_event(&o);
-    pthread_mutex_unlock(&dbg.big);
+    give_back();
 }

@@ -45,6 +45,8 @@ struct watch;                                           /* watch.h */
 struct watch_hit;
 struct expr;                                            /* eval.h */
 struct value;
+struct quick;                                           /* quick.h */
+struct quickened { const struct ptx_function *f; uint32_t insn; struct quick *q /* NULL: it cannot be told so */; };
 
 struct breakpoint {
     uint32_t number;
@@ -52,10 +54,12 @@ struct breakpoint {
     char *at;                                           /* as it was asked for */
     uint64_t n;                                         /* LAUNCH, CYCLE */
     bool enabled, temporary;
-    uint64_t reached, hits, ignore;                     /* reached: by whom the filter lets, whatever the condition says */
+    _Atomic uint64_t reached;                           /* by whom the filter lets, whatever the condition says */
+    uint64_t hits, ignore;
     uint64_t reached_before, hits_before;               /* this turn */
     struct filter filter;
     char *condition; struct expr *parsed;               /* NULL: none */
+    VEC(struct quickened) quick;                        /* the condition at places where it was looked at */
     VEC(struct site) sites;
     struct watch *watch;
 };
@@ -104,6 +108,8 @@ void server_event(struct out *event);                   /* sends it and frees it
 struct out server_event_new(const char *kind);
 void server_take(void);                                 /* locks big */
 void server_leave(void);                                /* unlocks it, and answers what came meanwhile */
+void server_look(void);                                 /* many threads at once, while nobody has big: what belongs to its holder may be read */
+void server_looked(void);
 bool server_stopped(void);
 bool server_gone(void);                                 /* nobody listens any more */
 
@@ -141,12 +147,15 @@ struct breakpoint *break_find(uint32_t number);
 /* The first breakpoint that stops a warp which is about to execute its next instruction; sets the focus to the lane. *condition_error: "" or why a
  * condition could not be evaluated. */
 struct breakpoint *break_hit(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct error *condition_error);
+/* Whether no breakpoint stops a warp that is about to execute its next instruction, as far as that can be told at once; then it is counted where it must be.
+ * Between server_look and server_looked. */
+bool break_passes(struct debug_run *r, struct emu_worker *w, struct emu_cta *cta, uint32_t warp);
 bool filter_lets(const struct breakpoint *b, const struct focus *f);
 /* Counts a hit for the lanes of mask; true: it stops, focus set. */
 bool break_counts(struct breakpoint *b, struct focus *f, uint32_t mask, struct error *condition_error);
 bool break_concerns(const struct breakpoint *b, const struct debug_run *r);    /* it may stop somebody in that kernel's code */
 struct breakpoint *break_would(struct debug_run *r, struct emu_cta *cta, uint32_t warp);     /* as break_hit, but nothing is counted */
-uint32_t break_lane(const struct breakpoint *b, const struct focus *f);        /* the lane it stops for */
+uint32_t break_lane(struct breakpoint *b, const struct focus *f);              /* the lane it stops for */
 void break_say_hit(struct out *o, const struct breakpoint *b, const struct error *condition_error);
 void break_told(struct breakpoint *b);                  /* after it stopped: temporary ones go */
 
