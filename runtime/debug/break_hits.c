@@ -58,14 +58,6 @@ static const struct quick *quickened(struct breakpoint *b, const struct focus *f
     return NULL;
 }
 
-/* The lanes of a spot for which the breakpoint is worth a closer look. *sure: the condition holds for them. */
-static uint32_t worth_a_look(struct breakpoint *b, const struct focus *f, const struct emu_spot *spot, bool *sure)
-{
-    const struct quick *q = b->parsed ? quickened(b, f, spot) : NULL;
-    *sure = !b->parsed || q;
-    return q ? spot->mask & quick_lanes(q, dbg.worker, f, spot) : spot->mask;
-}
-
 /* The condition holds for no lane of the spot. */
 static void count_passed(struct breakpoint *b, const struct focus *f, const struct emu_spot *spot)
 {
@@ -74,7 +66,7 @@ static void count_passed(struct breakpoint *b, const struct focus *f, const stru
         at.lane = (uint32_t)__builtin_ctz(m);
         bool lets = filter_lets(b, &at);
         if (lets)
-            b->reached++;
+            __atomic_fetch_add(&b->reached, 1, __ATOMIC_RELAXED);      /* by many threads at once in break_passes */
         if (lets || !b->filter.has_thread)     /* what else a filter asks for is the same for all lanes */
             break;
     }
@@ -83,9 +75,8 @@ static void count_passed(struct breakpoint *b, const struct focus *f, const stru
 /* As break_counts, for the lanes of a spot. */
 static bool counts_at(struct breakpoint *b, struct focus *f, const struct emu_spot *spot, struct error *condition_error)
 {
-    bool sure;
-    uint32_t lanes = worth_a_look(b, f, spot, &sure);
-    if (!sure || lanes)
+    const struct quick *q = b->parsed ? quickened(b, f, spot) : NULL;
+    if (!q || (spot->mask & quick_lanes(q, dbg.worker, f, spot)))
         return break_counts(b, f, spot->mask, condition_error);
     count_passed(b, f, spot);
     return false;
@@ -195,13 +186,15 @@ bool break_passes(struct debug_run *r, struct emu_worker *w, struct emu_cta *cta
     return true;
 }
 
-uint32_t break_lane(struct breakpoint *b, const struct focus *f)
+uint32_t break_lane(const struct breakpoint *b, const struct focus *f)
 {
     struct emu_spot spots[EMU_SPOTS];
     struct focus at = *f;
     struct error why;
-    bool sure;
-    uint32_t mask = emu_warp_spots(f->cta, f->warp, spots) ? worth_a_look(b, f, &spots[0], &sure) : 0;
+    uint32_t mask = emu_warp_spots(f->cta, f->warp, spots) ? spots[0].mask : 0;
+    const struct quickened *known = mask && b->parsed ? find_quick(b, function_of(f->run, &spots[0]), spots[0].insn) : NULL;
+    if (known && known->q)
+        mask &= quick_lanes(known->q, dbg.worker, f, &spots[0]);
     for (; mask; mask &= mask - 1) {
         at.lane = (uint32_t)__builtin_ctz(mask);
         if (filter_lets(b, &at) && condition_holds(b, &at, &why))

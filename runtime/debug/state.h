@@ -54,8 +54,7 @@ struct breakpoint {
     char *at;                                           /* as it was asked for */
     uint64_t n;                                         /* LAUNCH, CYCLE */
     bool enabled, temporary;
-    _Atomic uint64_t reached;                           /* by whom the filter lets, whatever the condition says */
-    uint64_t hits, ignore;
+    uint64_t reached, hits, ignore;                     /* reached: by whom the filter lets, whatever the condition says */
     uint64_t reached_before, hits_before;               /* this turn */
     struct filter filter;
     char *condition; struct expr *parsed;               /* NULL: none */
@@ -155,7 +154,7 @@ bool filter_lets(const struct breakpoint *b, const struct focus *f);
 bool break_counts(struct breakpoint *b, struct focus *f, uint32_t mask, struct error *condition_error);
 bool break_concerns(const struct breakpoint *b, const struct debug_run *r);    /* it may stop somebody in that kernel's code */
 struct breakpoint *break_would(struct debug_run *r, struct emu_cta *cta, uint32_t warp);     /* as break_hit, but nothing is counted */
-uint32_t break_lane(struct breakpoint *b, const struct focus *f);              /* the lane it stops for */
+uint32_t break_lane(const struct breakpoint *b, const struct focus *f);        /* the lane it stops for */
 void break_say_hit(struct out *o, const struct breakpoint *b, const struct error *condition_error);
 void break_told(struct breakpoint *b);                  /* after it stopped: temporary ones go */
 
