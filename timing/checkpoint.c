@@ -86,7 +86,7 @@ static void add(struct left *l, uint32_t sm, int32_t pending, uint32_t lanes)
 static void add_queue(struct left *l, const struct sm *s)
 {
     for (uint32_t i = 0; i < s->queue_n; i++) {
-        const struct mem_op *m = &s->queue[(s->queue_at + i) % LSU_DEPTH];
+        const struct mem_op *m = &s->queue[(s->queue_at + i) & (s->queue_room - 1)];
         for (uint32_t k = m->next; k < m->n; k++)
             add(l, s->number, m->pending, m->at[k].lanes);
     }

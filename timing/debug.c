@@ -61,7 +61,7 @@ char *timing_debug_sm(const struct timing_gpu *g, uint32_t number)
         return NULL;
     const struct sm *s = &g->sms[number];
     textbuf_add(&t, "SM %u at cycle %" PRIu64 ": %u blocks, %u threads, %u registers, %u bytes of shared memory in use\n", number, s->now, s->n_blocks, s->threads, s->regs, s->shared_bytes);
-    textbuf_add(&t, "load/store unit: %u of %d instructions queued, free from cycle %" PRIu64 "; %u packets in the network\n", s->queue_n, LSU_DEPTH, s->lsu_from, s->in_network);
+    textbuf_add(&t, "load/store unit: %u of %u instructions queued, free from cycle %" PRIu64 "; %u packets in the network\n", s->queue_n, s->queue_room, s->lsu_from, s->in_network);
     for (uint32_t i = 0; i < g->config.issue.schedulers; i++)
         textbuf_add(&t, "scheduler %u: slots 0x%016" PRIx64 " ready 0x%016" PRIx64 ", last issued slot %d\n", i, s->schedulers[i].owned & s->taken_slots, s->schedulers[i].owned & s->ready,
                     s->schedulers[i].last);

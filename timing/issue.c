@@ -175,7 +175,7 @@ void issue_evaluate(struct sm *s, uint32_t slot)
 
 /* ---- units ------------------------------------------------------------------------------------------------------------------------------ */
 
-/* An instance of the unit that is free now, or NULL and *when one will be. */
+/* An instance of the unit that is free now, or NULL and *when one will be; with collectors in detail, of the register in front of them. */
 static uint64_t *unit_free(struct sm *s, enum unit_kind kind, uint32_t scheduler, uint64_t *when)
 {
     struct unit_pool *p = &s->units[kind];
@@ -200,7 +200,7 @@ static uint32_t collect(struct sm *s, uint32_t slot, const struct warp_slot *w, 
     }
     const uint32_t *src = op_sources(w->code, op);
     uint64_t last = s->now * steps;
-    for (uint32_t i = 0; i < op->n_src && i < 4; i++) {
+    for (uint32_t i = 0; i < op->n_src && i < MACHINE_SOURCES; i++) {
         uint64_t *from = &s->bank_from[base + (src[i] + slot) % banks];
         *from = (*from > s->now * steps ? *from : s->now * steps) + 1;
         last = *from > last ? *from : last;
@@ -256,7 +256,8 @@ static uint32_t load_new(struct sm *s, uint32_t slot, bool is_store)
     return id;
 }
 
-static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, const struct emu_event *e, const struct emu_pending *pending)
+/* from: the cycle at which it is at the load/store unit. */
+static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, const struct emu_event *e, const struct emu_pending *pending, uint64_t from)
 {
     struct warp_slot *w = &s->warps[slot];
     if (!e->bytes || !e->lanes) {              /* nobody accessed anything */
@@ -286,7 +287,7 @@ static void issue_memory(struct sm *s, uint32_t slot, const struct op_info *op, 
         s->loads[id].copy = (uint8_t)(1 + w->copy_group % COPY_GROUPS);
         w->copies[w->copy_group % COPY_GROUPS]++;
     }
-    lsu_push(s, slot, e, index, id);
+    lsu_push(s, slot, e, index, id, from);
 }
 
 /* After an instruction by which other warps may go on. */
@@ -304,10 +305,19 @@ static void park(struct sm *s, uint64_t slots)
     s->parked |= slots;
 }
 
+static void results_known(struct sm *s, uint32_t slot, const struct op_info *op, uint64_t ready)
+{
+    struct warp_slot *w = &s->warps[slot];
+    results_at(w, op, ready, 0);
+    if (s->collect)
+        for (uint32_t i = 0; i < op->n_dst; i++)
+            collect_result(s, slot, op_results(w->code, op)[i], ready);
+}
+
 static bool lsu_takes(const struct sm *s) { return lsu_room(s) && s->free_load && s->n_free_pending; }
 
 /* Parks all candidates at once, as trying one after the other would do where none can issue. False: one can, and nothing was done. */
-static bool park_all(struct sm *s, uint32_t scheduler, uint64_t candidates)
+static inline __attribute__((always_inline)) bool park_all(struct sm *s, uint32_t scheduler, uint64_t candidates)
 {
     struct { uint64_t slots, when; } busy[UNIT_NONE];
     uint64_t left = candidates, waiters = 0;
@@ -351,9 +361,14 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
         return false;
     }
     s->ready &= ~(1ull << slot);
-    uint32_t extra = collect(s, slot, w, op);
-    if (unit)
-        *unit = s->now + group->initiation;
+    uint64_t begins = s->now;                  /* in its unit */
+    if (!s->collect) {
+        begins += collect(s, slot, w, op);
+        if (unit)
+            *unit = s->now + group->initiation;
+    } else if (unit) {
+        begins = collect_enter(s, unit, scheduler, slot, group, op_sources(w->code, op), op->n_src < MACHINE_SOURCES ? op->n_src : MACHINE_SOURCES);
+    }
     s->stats.machine_instructions++;
     struct block *b = w->block;
     if (w->micro == 0) {
@@ -363,14 +378,14 @@ static bool try_issue(struct sm *s, uint32_t scheduler, uint32_t slot)
         if (!step(s, slot, &e, &pending))
             return false;
         if (op->flags & OP_MEMORY)
-            issue_memory(s, slot, op, &e, &pending);
+            issue_memory(s, slot, op, &e, &pending, s->collect ? begins : s->now + 1);
     }
     w->from = s->now + 1;
     if (++w->micro < op->count) {
         w->from = s->now + group->gap;
     } else {
         if (!(op->flags & OP_MEMORY))
-            results_at(w, op, write_back(s, s->now + op->latency + extra), 0);
+            results_known(s, slot, op, write_back(s, begins + op->latency));
         if (op->flags & OP_BRANCH)
             w->from = s->now + BRANCH_CYCLES;
         w->copy_group += (op->flags & OP_COMMIT) != 0;
@@ -408,36 +423,53 @@ void issue_count_idle(struct sm *s, const struct scheduler *d, uint64_t cycles)
 
 static uint8_t next_unit(const struct warp_slot *w) { return op_group(&w->code->ops[w->insn], w->micro)->unit; }
 
+/* The chance of scheduler i in this cycle. */
+static inline __attribute__((always_inline)) void issue_of(struct sm *s, const struct timing_config *c, uint32_t i)
+{
+    struct scheduler *d = &s->schedulers[i];
+    uint64_t candidates = s->ready & d->owned;
+    unsigned issued = 0;
+    bool any = candidates != 0;
+    if (any && d->policy->never_refuses && park_all(s, i, candidates))
+        candidates = 0;
+    while (candidates) {
+        int slot = d->policy->pick(d, candidates, s->warps);
+        if (slot < 0)
+            break;
+        uint8_t unit = next_unit(&s->warps[slot]);
+        if (try_issue(s, i, (uint32_t)slot)) {
+            d->last = slot;
+            issued = 1;
+            for (uint32_t n = 1; n < c->issue.per_warp && s->ready >> slot & 1; n++) {
+                uint8_t other = next_unit(&s->warps[slot]);
+                if ((c->issue.different_units && other == unit) || !try_issue(s, i, (uint32_t)slot))
+                    break;
+                issued = 2;
+            }
+            break;
+        }
+        candidates &= ~(1ull << slot);
+    }
+    count_slot(s, d, i, issued, any);
+}
+
+/* What is in front of collectors is shared: who goes first changes each cycle. */
+static __attribute__((noinline)) void issue_in_turn(struct sm *s, const struct timing_config *c)
+{
+    uint32_t n = c->issue.schedulers, first = (uint32_t)(s->now % n);
+    for (uint32_t k = 0; k < n; k++)
+        issue_of(s, c, (first + k) % n);
+}
+
 void issue_cycle(struct sm *s)
 {
     const struct timing_config *c = &s->gpu->config;
-    for (uint32_t i = 0; i < c->issue.schedulers; i++) {
-        struct scheduler *d = &s->schedulers[i];
-        uint64_t candidates = s->ready & d->owned;
-        unsigned issued = 0;
-        bool any = candidates != 0;
-        if (any && d->policy->never_refuses && park_all(s, i, candidates))
-            candidates = 0;
-        while (candidates) {
-            int slot = d->policy->pick(d, candidates, s->warps);
-            if (slot < 0)
-                break;
-            uint8_t unit = next_unit(&s->warps[slot]);
-            if (try_issue(s, i, (uint32_t)slot)) {
-                d->last = slot;
-                issued = 1;
-                for (uint32_t n = 1; n < c->issue.per_warp && s->ready >> slot & 1; n++) {
-                    uint8_t other = next_unit(&s->warps[slot]);
-                    if ((c->issue.different_units && other == unit) || !try_issue(s, i, (uint32_t)slot))
-                        break;
-                    issued = 2;
-                }
-                break;
-            }
-            candidates &= ~(1ull << slot);
-        }
-        count_slot(s, d, i, issued, any);
+    if (s->collect) {
+        issue_in_turn(s, c);
+        return;
     }
+    for (uint32_t i = 0; i < c->issue.schedulers; i++)
+        issue_of(s, c, i);
 }
 
 void issue_load_done(struct sm *s, uint32_t id)
@@ -454,6 +486,8 @@ void issue_load_done(struct sm *s, uint32_t id)
             if (f.held)
                 continue;
             f.ready = ready;
+            if (s->collect)
+                collect_result(s, slot, f.reg, ready);
         }
         w->flight[kept++] = f;
     }

@@ -13,6 +13,7 @@ enum { MAX_LOADS = 2048, MAX_PENDING = 512 };
 enum status lsu_create(struct sm *s, struct error *err)
 {
     const struct timing_cache *c = &s->gpu->config.l1d;
+    s->queue_room = s->collect ? LSU_DEPTH_COLLECTED : LSU_DEPTH;
     s->n_loads = MAX_LOADS;
     s->loads = calloc(MAX_LOADS, sizeof *s->loads);
     s->pending = calloc(MAX_PENDING, sizeof *s->pending);
@@ -48,7 +49,7 @@ void lsu_destroy(struct sm *s)
     free(s->pool_free);
 }
 
-bool lsu_room(const struct sm *s) { return s->queue_n < LSU_DEPTH; }
+bool lsu_room(const struct sm *s) { return s->queue_n < s->queue_room; }
 
 void lsu_wake_waiters(struct sm *s)
 {
@@ -122,10 +123,10 @@ static uint64_t atom_of(const struct sm *s, uint64_t address)
     return address & ~(uint64_t)(s->l1.spec.sectored ? SECTOR_BYTES - 1 : s->l1.spec.line_bytes - 1);
 }
 
-void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pending, uint32_t load)
+void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pending, uint32_t load, uint64_t from)
 {
     const struct timing_config *c = &s->gpu->config;
-    struct mem_op *m = &s->queue[(s->queue_at + s->queue_n++) % LSU_DEPTH];
+    struct mem_op *m = &s->queue[(s->queue_at + s->queue_n++) & (s->queue_room - 1)];
     enum request_kind kind = kind_of(e);
     struct lanes lanes = {.address = e->address, .mask = e->lanes, .bytes = e->bytes};
     m->warp = slot;
@@ -133,7 +134,7 @@ void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pe
     m->kind = (uint8_t)kind;
     m->class = (uint8_t)class_of(e);
     m->pending = pending;
-    m->from = s->now + 1;
+    m->from = from;
     m->n = m->next = 0;
     m->cycles = 1;
     m->side = NULL;
@@ -409,7 +410,7 @@ static void wavefront(struct sm *s, struct mem_op *m)
 
 static void pop(struct sm *s)
 {
-    s->queue_at = (s->queue_at + 1) % LSU_DEPTH;
+    s->queue_at = (s->queue_at + 1) & (s->queue_room - 1);
     s->queue_n--;
     lsu_wake_waiters(s);
 }

@@ -4,6 +4,7 @@
  *     sm.c           an SM's cycles: wake-ups, replies, CTAs        slice.c       a slice of L2
  *     issue.c        schedulers, scoreboard, units                  channel.c dram.c   slices in front of a DRAM channel; the channel
  *     fetch.c        instruction buffers and their cache            constant.c    loads from constant memory
+ *     collect.c      operand collectors in detail
  *     side.c         read-only caches of these                      texture.c     textures and surfaces
  *     lsu.c          loads, stores, shared memory, L1               cache.c mshr.c coalesce.c addrmap.c hash.c   parts
  *     cluster.c      CTAs that belong together                       tensor.c      matrix products
@@ -117,6 +118,7 @@ enum { TAG_NOBODY = 0, TAG_FILL = UINT32_MAX };  /* a reply for nobody; for whoe
 
 enum mem_class { MEM_CLASS_GLOBAL, MEM_CLASS_LOCAL, MEM_CLASS_SHARED, MEM_CLASS_CONST, MEM_CLASS_PARAM, MEM_CLASS_TEXTURE };
 struct side_cache;
+struct collectors;
 struct mem_op {                                /* an instruction in the load/store unit */
     uint32_t warp, load;
     uint8_t kind;                              /* enum request_kind */
@@ -129,7 +131,7 @@ struct mem_op {                                /* an instruction in the load/sto
     uint32_t n, next;                          /* accesses; how many are done */
     struct access at[MAX_ACCESSES];
 };
-enum { LSU_DEPTH = 4 };
+enum { LSU_DEPTH = 4, LSU_DEPTH_COLLECTED = 8 /* with collectors in detail: some are on their way through these */ };
 
 struct side_cache {                            /* a read-only cache beside L1 */
     bool on;
@@ -189,9 +191,10 @@ struct sm {
     struct scheduler schedulers[MAX_SCHEDULERS];
     struct unit_pool units[UNIT_KINDS];
     uint64_t bank_from[64];                    /* register banks */
+    struct collectors *collect;                /* NULL: these alone */
     uint64_t result_bus[NEVER_SOON]; uint8_t result_bus_used[NEVER_SOON];
 
-    struct mem_op queue[LSU_DEPTH]; uint32_t queue_at, queue_n;
+    struct mem_op queue[LSU_DEPTH_COLLECTED]; uint32_t queue_at, queue_n, queue_room /* 4 or 8 */;
     uint64_t lsu_from;                         /* the unit is free */
     uint8_t lsu_stuck;                         /* 1 + enum timing_fail of the access that was refused at every cycle before lsu_from; 0: it was not */
     bool lsu_retry;                            /* what refused it may have changed */
@@ -251,13 +254,21 @@ void issue_evaluate(struct sm *s, uint32_t slot);       /* when can the next ins
 void issue_cycle(struct sm *s);
 void issue_count_idle(struct sm *s, const struct scheduler *d, uint64_t cycles);       /* in which the scheduler had no warp to issue */
 void issue_load_done(struct sm *s, uint32_t load);      /* all accesses of the instruction are back */
+/* collect.c: s->collect is NULL where rf.model is simple; else s->units are the registers in front of collectors, which hide the units */
+enum { MACHINE_SOURCES = 4 /* registers that a machine instruction reads at most */ };
+enum status collect_create(struct sm *s, struct error *err) MUST_CHECK;
+void collect_destroy(struct sm *s);
+size_t collect_bytes(void);                    /* of what s->collect points to */
+/* An instruction enters the register in front of the collectors, which is free. The cycle at which its unit takes it. */
+uint64_t collect_enter(struct sm *s, uint64_t *entry, uint32_t scheduler, uint32_t slot, const struct op_group *group, const uint32_t *src, uint32_t n_src);
+void collect_result(struct sm *s, uint32_t slot, uint32_t reg, uint64_t cycle);            /* a result is written then */
 /* lsu.c */
 enum status lsu_create(struct sm *s, struct error *err) MUST_CHECK;
 void lsu_destroy(struct sm *s);
 bool lsu_room(const struct sm *s);
 void lsu_wake_waiters(struct sm *s);           /* there is room again */
 /* Takes the access that emu just described. strong: pending is an index of s->pending. */
-void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pending, uint32_t load);
+void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pending, uint32_t load, uint64_t from /* the cycle at which it is at the unit */);
 void lsu_cycle(struct sm *s);
 void lsu_settle(struct sm *s);                 /* counts what a refused access would have tried before s->now */
 uint64_t lsu_next(const struct sm *s);         /* cycle at which it has something to do; NEVER: nothing */

@@ -40,7 +40,8 @@ enum status sm_create(struct sm *s, struct timing_gpu *g, uint32_t number, struc
     pool_set(s, UNIT_SFU, c->units.sfu ? c->units.sfu : c->units.sp);
     pool_set(s, UNIT_TENSOR, c->units.tensor);
     s->units[UNIT_MEM] = (struct unit_pool){.n = 1};
-    enum status st = lsu_create(s, err);
+    enum status st = collect_create(s, err);           /* units are known */
+    st = st == ST_OK ? lsu_create(s, err) : st;
     st = st == ST_OK ? fetch_create(s, err) : st;
     st = st == ST_OK ? constant_create(s, err) : st;
     return st == ST_OK ? texture_create(s, err) : st;
@@ -70,6 +71,7 @@ void sm_clear(struct sm *s)
 void sm_destroy(struct sm *s)
 {
     sm_clear(s);
+    collect_destroy(s);
     lsu_destroy(s);
     fetch_destroy(s);
     constant_destroy(s);

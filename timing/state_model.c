@@ -361,13 +361,14 @@ static bool pending(struct state *s, void *owner, void *member)
     return good;
 }
 
+COUNT(n_collect, struct sm, o->collect ? collect_bytes() : 0)
 COUNT(n_loads, struct sm, o->n_loads)
 COUNT(n_pending, struct sm, o->n_pending)
 COUNT(n_pool, struct sm, o->pool_size)
 static const struct state_field sm_fields[] = {
     HOST(struct sm, gpu), HOST(struct sm, worker), HOST(struct sm, out), HOST(struct sm, ended),
     PARTS(struct sm, blocks, &block), PARTS(struct sm, warps, &warp), PARTS(struct sm, schedulers, &scheduler), PARTS(struct sm, queue, &op),
-    ARRAY(struct sm, loads, n_loads, NULL), ARRAY(struct sm, free_pending, n_pending, NULL), ARRAY(struct sm, pending_order, n_pending, NULL), CALL(struct sm, pending, pending),
+    {.kind = STATE_ARRAY, MEMBER(struct sm, collect), .element = 1, .count = n_collect}, ARRAY(struct sm, loads, n_loads, NULL), ARRAY(struct sm, free_pending, n_pending, NULL), ARRAY(struct sm, pending_order, n_pending, NULL), CALL(struct sm, pending, pending),
     PART(struct sm, l1, &cache), PART(struct sm, l1_mshr, &mshr), PART(struct sm, l1c, &side), PART(struct sm, l1t, &side), PART(struct sm, fetch, &fetch),
     GROWN(struct sm, pool, n_pool), GROWN(struct sm, pool_free, n_pool), VECTOR(struct sm, inbox)};
 static const struct state_type sm = TYPE(struct sm, sm_fields);

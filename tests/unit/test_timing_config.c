@@ -140,10 +140,9 @@ START_TEST(gpgpusim_accepted)
 {
     ck_assert(gpgpusim("-power_simulation_enabled 1\n-power_simulation_enabled 1\n-visualizer_enabled 0\n-l2_ideal\n-gpgpu_ptx_force_max_capability 70\n"
                        "-gpgpu_opndcoll_model 1 -trace_components WARP_SCHEDULER,SCOREBOARD"));
-    ck_assert_uint_eq(timing_settings_notes(s), 3);
+    ck_assert_uint_eq(timing_settings_notes(s), 2);
     ck_assert(noted("-power_simulation_enabled has no effect: there is no power model"));
     ck_assert(noted("-l2_ideal has no effect"));
-    ck_assert(noted("-gpgpu_opndcoll_model = simple has no effect"));
     ck_assert_int_eq(check(), ST_OK);
 }
 END_TEST

@@ -189,6 +189,7 @@ START_TEST(a_moved_gpu_goes_on)
     part = parts[_i];
     set("sm.clusters", "4");
     set("issue.policy", policies[_i]);
+    set("rf.model", _i == 1 ? "detailed" : "simple");
     snprintf(text, sizeof text, PTX_HEAD
         ".const .align 4 .b32 table[64] = {1, 2, 3};\n"
         ".visible .func (.param .b32 r) twice(.param .b32 a)\n{\n.reg .b32 %%x<3>;\nld.param.b32 %%x1, [a]; add.u32 %%x2, %%x1, %%x1; st.param.b32 [r], %%x2; ret;\n}\n"
