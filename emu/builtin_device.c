@@ -202,28 +202,41 @@ CALL(occupancy, false)
 CALL(function_attribute, false)
 CALL(no_preference, false)
 
+/* The older kind of dynamic parallelism (CDP1) has the same calls under other names, but for this one: a block that waits for what it launched. */
+static enum status run_synchronize(struct ctx *c, struct warp *w, const struct insn *in, uint32_t mask, rows params, rows returns)
+{
+    (void)params, (void)returns;
+    insn_fault(in, w, c, (uint32_t)__builtin_ctz(mask), ST_NOT_SUPPORTED,
+               "cudaDeviceSynchronize in a kernel, which CUDA 12 took away for sm_90 and later: let a kernel in cudaStreamTailLaunch go on with the results");
+    return ST_NOT_SUPPORTED;
+}
+
+#define SYSCALL(name, fn, traits) { "__cuda_syscall_cnpv2" name, fn, traits }, { "cnp" name, fn, traits }
+#define FACT(name, fn) { "__cuda_syscall_cnpv2" name, fn, 0 }, { "__cuda_syscall_cnp" name, fn, 0 }
+
 const struct builtin builtin_device[] = {
-    { "__cuda_syscall_cnpv2GetParameterBufferV2", run_buffer_v2, BUILTIN_ORDERED | BUILTIN_LAUNCHES },
-    { "__cuda_syscall_cnpv2GetParameterBuffer", run_buffer_v1, BUILTIN_ORDERED | BUILTIN_LAUNCHES },
-    { "__cuda_syscall_cnpv2LaunchDeviceV2", run_launch_v2, BUILTIN_ORDERED | BUILTIN_LAUNCHES },
-    { "__cuda_syscall_cnpv2LaunchDevice", run_launch_v1, BUILTIN_ORDERED | BUILTIN_LAUNCHES },
+    SYSCALL("GetParameterBufferV2", run_buffer_v2, BUILTIN_ORDERED | BUILTIN_LAUNCHES),
+    SYSCALL("GetParameterBuffer", run_buffer_v1, BUILTIN_ORDERED | BUILTIN_LAUNCHES),
+    SYSCALL("LaunchDeviceV2", run_launch_v2, BUILTIN_ORDERED | BUILTIN_LAUNCHES),
+    SYSCALL("LaunchDevice", run_launch_v1, BUILTIN_ORDERED | BUILTIN_LAUNCHES),
+    SYSCALL("StreamCreate", run_stream_create, BUILTIN_ORDERED),
+    SYSCALL("StreamDestroy", run_stream_destroy, BUILTIN_ORDERED),
+    SYSCALL("StreamWaitEvent", run_stream_wait, BUILTIN_ORDERED),
+    SYSCALL("EventCreate", run_event_create, BUILTIN_ORDERED),
+    SYSCALL("EventRecord", run_event_record, BUILTIN_ORDERED),
+    SYSCALL("EventDestroy", run_event_destroy, BUILTIN_ORDERED),
+    SYSCALL("GetLastError", run_last_error, 0),
+    SYSCALL("SetLastError", run_set_last_error, 0),
+    SYSCALL("GetDevice", run_device, 0),
+    SYSCALL("GetDeviceCount", run_device_count, 0),
+    SYSCALL("DeviceGetAttribute", run_device_attribute, 0),
+    SYSCALL("GetLimit", run_limit, 0),
+    SYSCALL("GetCacheConfig", run_no_preference, 0),
+    SYSCALL("GetSharedMemConfig", run_no_preference, 0),
+    SYSCALL("FuncGetAttribute", run_function_attribute, 0),
+    FACT("MaxActiveBlocksPerMultiprocessor", run_occupancy),
+    FACT("MaxActiveBlocksPerMultiprocessorWithFlags", run_occupancy),
     { "cudaGraphLaunch", run_graph_launch, BUILTIN_ORDERED | BUILTIN_LAUNCHES },
-    { "__cuda_syscall_cnpv2StreamCreate", run_stream_create, BUILTIN_ORDERED },
-    { "__cuda_syscall_cnpv2StreamDestroy", run_stream_destroy, BUILTIN_ORDERED },
-    { "__cuda_syscall_cnpv2StreamWaitEvent", run_stream_wait, BUILTIN_ORDERED },
-    { "__cuda_syscall_cnpv2EventCreate", run_event_create, BUILTIN_ORDERED },
-    { "__cuda_syscall_cnpv2EventRecord", run_event_record, BUILTIN_ORDERED },
-    { "__cuda_syscall_cnpv2EventDestroy", run_event_destroy, BUILTIN_ORDERED },
-    { "__cuda_syscall_cnpv2GetLastError", run_last_error, 0 },
-    { "__cuda_syscall_cnpv2SetLastError", run_set_last_error, 0 },
-    { "__cuda_syscall_cnpv2GetDevice", run_device, 0 },
-    { "__cuda_syscall_cnpv2GetDeviceCount", run_device_count, 0 },
-    { "__cuda_syscall_cnpv2DeviceGetAttribute", run_device_attribute, 0 },
-    { "__cuda_syscall_cnpv2GetLimit", run_limit, 0 },
-    { "__cuda_syscall_cnpv2GetCacheConfig", run_no_preference, 0 },
-    { "__cuda_syscall_cnpv2GetSharedMemConfig", run_no_preference, 0 },
-    { "__cuda_syscall_cnpv2FuncGetAttribute", run_function_attribute, 0 },
-    { "__cuda_syscall_cnpv2MaxActiveBlocksPerMultiprocessor", run_occupancy, 0 },
-    { "__cuda_syscall_cnpv2MaxActiveBlocksPerMultiprocessorWithFlags", run_occupancy, 0 },
+    { "cudaDeviceSynchronize", run_synchronize, 0 },
     { 0 },
 };

@@ -271,7 +271,7 @@ void nest_module(struct rt_module *m)
 {
     const struct ptx_module *p = m->code->ptx;
     m->launches_graphs = ptx_function_find(p, "cudaGraphLaunch") >= 0;
-    if (ptx_function_find(p, "__cuda_syscall_cnpv2LaunchDeviceV2") < 0)
+    if (ptx_function_find(p, "__cuda_syscall_cnpv2LaunchDeviceV2") < 0 && ptx_function_find(p, "cnpLaunchDeviceV2") < 0)
         return;
     for (uint32_t i = 0; i < m->n_slots; i++)
         if (is_kernel(&p->functions[i]))

@@ -47,25 +47,28 @@ static void setup(void)
 
 static void teardown(void) { ck_assert_int_eq(rt_primary_release(0), ST_OK); }
 
-/* Launches a kernel with at and 0 and waits; result: the two numbers at `at`. */
-static void run(const char *kernel, uint32_t result[2])
+/* Launches a kernel of a text with at and 0 and waits; result: the two numbers at `at`. */
+static enum status run_text(const char *text, const char *kernel, uint32_t result[2])
 {
     struct error err = {0};
     struct rt_module *m;
     struct rt_function *f;
     uint64_t at;
     uint32_t zero = 0;
-    ck_assert_msg(rt_module_load(&m, context, ptx, 0, "nest.ptx", &err) == ST_OK, "%s", err.text);
+    ck_assert_msg(rt_module_load(&m, context, text, 0, "nest.ptx", &err) == ST_OK, "%s", err.text);
     ck_assert_msg(rt_module_function(&f, m, kernel, &err) == ST_OK, "%s", err.text);
     ck_assert_int_eq(rt_alloc(context, 8, &at, &err), ST_OK);
     void *params[] = {&at, &zero};
     struct rt_launch l = {.function = f, .stream = rt_stream_legacy(context), .grid = {1, 1, 1}, .block = {1, 1, 1}, .params = params};
     ck_assert_msg(rt_launch(&l, &err) == ST_OK, "%s", err.text);
-    ck_assert_int_eq(rt_context_synchronize(context), ST_OK);
+    enum status st = rt_context_synchronize(context);
     memcpy(result, (const void *)(uintptr_t)at, 8);
-    ck_assert_int_eq(rt_free(at), ST_OK);
+    ck_assert_int_eq(rt_free(at), st);
     ck_assert_int_eq(rt_module_unload(m), ST_OK);
+    return st;
 }
+
+static void run(const char *kernel, uint32_t result[2]) { ck_assert_int_eq(run_text(ptx, kernel, result), ST_OK); }
 
 START_TEST(a_stream_is_in_order_and_the_tail_comes_last)
 {
@@ -98,6 +101,38 @@ START_TEST(the_tail_has_a_limit)
 }
 END_TEST
 
+/* CDP1: the same calls by other names. */
+START_TEST(the_older_kind)
+{
+    char text[sizeof ptx], *to = text;
+    const char *prefix = "__cuda_syscall_cnpv2";
+    for (const char *from = ptx; *from;) {
+        bool here = strncmp(from, prefix, strlen(prefix)) == 0;
+        if (here) {
+            memcpy(to, "cnp", 3);
+            to += 3;
+            from += strlen(prefix);
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = 0;
+    uint32_t x[2];
+    ck_assert_int_eq(run_text(text, "parent", x), ST_OK);
+    ck_assert_uint_eq(x[0], 1239);
+}
+END_TEST
+
+START_TEST(a_kernel_cannot_wait)
+{
+    static const char text[] =
+        ".version 8.0\n.target sm_70\n.address_size 64\n.extern .func (.param .b32 r) cudaDeviceSynchronize();\n"
+        ".visible .entry wait(.param .u64 at, .param .u32 n)\n{\n  .param .b32 r0;\n  call.uni (r0), cudaDeviceSynchronize, ();\n  ret;\n}\n";
+    uint32_t x[2];
+    ck_assert_int_eq(run_text(text, "wait", x), ST_NOT_SUPPORTED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("nested launches");
@@ -106,6 +141,8 @@ int main(void)
     tcase_add_test(t, a_stream_is_in_order_and_the_tail_comes_last);
     tcase_add_test(t, no_more_than_24_levels);
     tcase_add_test(t, the_tail_has_a_limit);
+    tcase_add_test(t, the_older_kind);
+    tcase_add_test(t, a_kernel_cannot_wait);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);
