@@ -181,6 +181,8 @@ static void leave_start(struct dap *d)
 {
     struct wire_answer a;
     d->waiting_start = false;
+    (void)!wire_call(&d->s.process.wire, &a, "launches off");
+    wire_answer_free(&a);
     if (d->stop_on_entry) {
         (void)!wire_call(&d->s.process.wire, &a, "break at=entry temporary=1");
         wire_answer_free(&a);

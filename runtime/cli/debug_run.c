@@ -122,6 +122,8 @@ static void on_stopped(struct session *s, struct wire_line *e)
     struct breakpoint *b = breakpoint_of_server(s, wire_number(e, "breakpoint", 0));
     breakpoints_send(s);
     if (start) {
+        (void)!ask(s, &a, "launches off");
+        wire_answer_free(&a);
         (void)!ask(s, &a, "continue");
         wire_answer_free(&a);
         return;

@@ -96,25 +96,40 @@ static void look_after(const char *who, struct debug_run *r)
     watch_refresh();                           /* those that only look at reads, too */
 }
 
+static void tell_launch(const struct debug_run *r)
+{
+    const struct launch_op *l = &r->op->u.launch;
+    char name[1024];
+    struct out o = server_event_new("launch");
+    out_u64(&o, "launch", r->launch);
+    out_str(&o, "kernel", rt_function_name(l->function));
+    out_str(&o, "kernel_name", name_readable(rt_function_name(l->function), name, sizeof name));
+    out_xyz(&o, "grid", l->grid);
+    out_xyz(&o, "block", l->block);
+    out_u64(&o, "stream", rt_stream_id(r->op->stream));
+    server_event(&o);
+}
+
+static void tell_finished(const struct debug_run *r)
+{
+    struct out o = server_event_new("finished");
+    out_u64(&o, "launch", r->launch);
+    out_str(&o, "kernel", rt_function_name(r->op->u.launch.function));
+    server_event(&o);
+}
+
 void debug_launch(struct op *op, uint64_t grid_id, struct emu_worker *worker)
 {
     const struct launch_op *l = &op->u.launch;
     struct debug_run *r = calloc(1, sizeof *r);
-    char name[1024];
     server_take();
-    look_after("host", NULL);                        /* plain stores to managed memory: nobody tells of them */
+    look_after("host", NULL);                  /* plain stores to managed memory: nobody tells of them */
     dbg.launches++;
     if (r) {
         *r = (struct debug_run){.next = dbg.runs, .op = op, .module = l->function->module, .grid_id = grid_id, .launch = dbg.launches, .worker = worker};
         dbg.runs = r;
-        struct out o = server_event_new("launch");
-        out_u64(&o, "launch", r->launch);
-        out_str(&o, "kernel", rt_function_name(l->function));
-        out_str(&o, "kernel_name", name_readable(rt_function_name(l->function), name, sizeof name));
-        out_xyz(&o, "grid", l->grid);
-        out_xyz(&o, "block", l->block);
-        out_u64(&o, "stream", rt_stream_id(op->stream));
-        server_event(&o);
+        if (!dbg.launches_off)
+            tell_launch(r);
         breaks_put(r);
         past_begin(r);
         run_every();
@@ -130,12 +145,10 @@ void debug_finished(struct op *op)
         if (r->op != op)
             continue;
         if (!r->worker)
-            look_after("kernel", r);              /* what its last stores have changed, which no later access told of */
+            look_after("kernel", r);           /* what its last stores have changed, which no later access told of */
         *at = r->next;
-        struct out o = server_event_new("finished");
-        out_u64(&o, "launch", r->launch);
-        out_str(&o, "kernel", rt_function_name(op->u.launch.function));
-        server_event(&o);
+        if (!dbg.launches_off || r->seen)
+            tell_finished(r);
         emu_breaks_clear(op->u.launch.function->kernel);
         for (struct debug_run *x = dbg.runs; x; x = x->next)        /* another launch may run the same code */
             breaks_put(x);

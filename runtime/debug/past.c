@@ -12,6 +12,7 @@
 
 enum {
     QUIET_BYTES = 8 << 20, MOST_BYTES = 1 << 30,       /* of memory that is copied: always; when somebody may want to stop in the kernel */
+    QUIET_FIRST = 256 << 20,                           /* for kernels of the first kind, all together, before instructions have to pay for more */
     MOST_MOMENTS = 32, MOMENT_BYTES = 256 << 20,       /* all together */
     SPACING = 1 << 20, SPACING_PART = 16,              /* instructions between moments: at least, and as a part of all so far; */
     BYTES_AN_INSN = 16,                                /* and so that comparing memory costs little beside running. The same where an instruction takes a microsecond: */
@@ -97,6 +98,16 @@ struct moment *moment_keep(struct debug_run *r, size_t cursor, const struct mome
 
 /* ---- the beginning and the end ---- */
 
+/* What copies may cost for kernels in which nobody means to stop: bytes. Each instruction that was executed allows some more, so that thousands of tiny kernels
+ * do not spend their time on copies; by their count and not by the clock, so that the same can be had again in every run. */
+static uint64_t quiet_bytes = QUIET_FIRST;
+
+static void quiet_earn(const struct debug_run *r)
+{
+    uint64_t more = atomic_load(&r->op->u.launch.run->warp_insns) * BYTES_AN_INSN;
+    quiet_bytes = quiet_bytes + more < QUIET_FIRST ? quiet_bytes + more : QUIET_FIRST;
+}
+
 void past_look(const struct debug_run *r, bool soon) { r->op->u.launch.run->look_at = soon ? 0 : UINT64_MAX; }
 
 void entries_forget(struct history *h, size_t from)
@@ -161,6 +172,9 @@ static const char *history_begin(struct debug_run *r, bool interest)
     if (!interest && (again || bytes > QUIET_BYTES))
         return again ? "no breakpoint was set in it, and it shared the device with others" :
                        "no breakpoint was set in it when the kernel began, and the program's device memory is large (8 MiB)";
+    if (!interest && !h->gpu && bytes > quiet_bytes)
+        return "no breakpoint was set in it when the kernel began, and it was one of many small ones (break launch:N, and run again)";
+    quiet_bytes -= interest || h->gpu ? 0 : bytes;
     const char *why_not = ground_take(&h->ground, MOST_BYTES);
     if (why_not)
         return why_not;
@@ -256,6 +270,7 @@ void past_host_wrote(void)
 void past_end(struct debug_run *r)
 {
     struct history *h = r->history;
+    quiet_earn(r);
     r->history = NULL;
     past_lost();
     if (!h)

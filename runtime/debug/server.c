@@ -223,6 +223,8 @@ static void let_go(void)
 void server_stop(struct out *event)
 {
     server_event(event);
+    if (dbg.focus.run)
+        dbg.focus.run->seen = true;
     stopped = true;
     dbg.go = gone;
     while (!dbg.go) {
@@ -240,6 +242,16 @@ bool serve_detach(const struct request *q, struct out *o, struct error *err)
 {
     (void)q, (void)o, (void)err;
     let_go();
+    return true;
+}
+
+bool serve_launches(const struct request *q, struct out *o, struct error *err)
+{
+    const char *word = request_word(q, 0);
+    (void)o;
+    if (!word || (strcmp(word, "on") != 0 && strcmp(word, "off") != 0))
+        return refuse(err, "launches on, or launches off");
+    dbg.launches_off = strcmp(word, "off") == 0;
     return true;
 }
 

@@ -15,6 +15,7 @@ struct debug_run {
     uint64_t grid_id, launch;                           /* launch: number in the process, from 1 */
     struct emu_worker *worker;                          /* NULL: simulated */
     bool entered;                                       /* its first instruction was looked at */
+    bool seen;                                          /* the program stood in it: its end is told */
     bool killed, told;                                  /* told: of its error */
     bool alone, apart;                                  /* alone: its blocks run one after the other for good; apart: on all threads in this turn (apart.c) */
     uint32_t n_put;                                     /* breaks in its code */
@@ -93,6 +94,7 @@ struct debug_state {
     struct emu_hook hook;
     atomic_bool interrupt;
     atomic_bool dirty;                                  /* breakpoints changed while the program ran: the code is to be changed */
+    bool launches_off;                                  /* launches and their ends are not told */
     bool error_off;                                     /* errors do not stop */
     bool faulted;                                       /* the present stop is behind an error: nothing can be stepped */
     bool go;                                            /* the serving loop ends */
