@@ -16,6 +16,7 @@ const struct replacement *replacement_find(const char *name)
 }
 
 #define NO_NUMBER UINT64_MAX
+enum { HOST_LINE = 64 };
 
 static void clear(struct cache *c)
 {
@@ -25,11 +26,11 @@ static void clear(struct cache *c)
     c->n_dirty = 0;
     c->last_number = NO_NUMBER;
     for (uint32_t set = 0; c->ways && set < c->spec.sets; set++) {
+        size_t base = (size_t)set * c->spec.ways;
         c->order[set] = (struct cache_order){0, (uint16_t)(c->ways - 1)};
         for (uint32_t w = 0; w < c->ways; w++) {
-            struct cache_line *l = &c->lines[(size_t)set * c->spec.ways + w];
-            l->before = (uint16_t)(w - 1);
-            l->after = (uint16_t)(w + 1);
+            c->lines[base + w].set = set;
+            c->links[base + w] = (struct cache_link){(uint16_t)(w - 1), (uint16_t)(w + 1)};
         }
     }
 }
@@ -43,10 +44,11 @@ enum status cache_create(struct cache *c, const struct cache_spec *spec, struct 
         size *= 2;
     *c = (struct cache){.spec = *spec, .ways = spec->ways, .index_mask = (uint32_t)size - 1};
     ipoly_init(&c->ipoly, log2_ceil(spec->sets));
-    c->lines = calloc(n ? n : 1, sizeof *c->lines);
+    c->lines = aligned_alloc(HOST_LINE, (n * sizeof *c->lines + HOST_LINE) / HOST_LINE * HOST_LINE);
     c->order = calloc(spec->sets ? spec->sets : 1, sizeof *c->order);
+    c->links = calloc(n ? n : 1, sizeof *c->links);
     c->index = calloc(size, sizeof *c->index);
-    if (c->lines && c->order && c->index) {
+    if (c->lines && c->order && c->links && c->index) {
         clear(c);
         return ST_OK;
     }
@@ -58,6 +60,7 @@ void cache_destroy(struct cache *c)
 {
     free(c->lines);
     free(c->order);
+    free(c->links);
     free(c->index);
     *c = (struct cache){.ways = 0};
 }
@@ -76,78 +79,77 @@ void cache_set_ways(struct cache *c, uint32_t ways)
 
 /* ---- order ---- */
 
-static void unlink_way(struct cache *c, uint32_t set, uint32_t way)
+static void unlink_way(struct cache_order *o, struct cache_link *links, uint32_t way)
 {
-    struct cache_line *lines = &c->lines[(size_t)set * c->spec.ways];
-    struct cache_order *o = &c->order[set];
-    uint16_t before = lines[way].before, after = lines[way].after;
+    uint16_t before = links[way].before, after = links[way].after;
     if (o->first == way)
         o->first = after;
     else
-        lines[before].after = after;
+        links[before].after = after;
     if (o->last == way)
         o->last = before;
     else
-        lines[after].before = before;
+        links[after].before = before;
 }
 
 void cache_to_back(struct cache *c, uint32_t set, uint32_t way)
 {
-    struct cache_line *lines = &c->lines[(size_t)set * c->spec.ways];
+    struct cache_link *links = &c->links[(size_t)set * c->spec.ways];
     struct cache_order *o = &c->order[set];
     if (o->last == way)
         return;
-    unlink_way(c, set, way);
-    lines[way].before = o->last;
-    lines[o->last].after = (uint16_t)way;
+    unlink_way(o, links, way);
+    links[way].before = o->last;
+    links[o->last].after = (uint16_t)way;
     o->last = (uint16_t)way;
 }
 
 void cache_to_front(struct cache *c, uint32_t set, uint32_t way)
 {
-    struct cache_line *lines = &c->lines[(size_t)set * c->spec.ways];
+    struct cache_link *links = &c->links[(size_t)set * c->spec.ways];
     struct cache_order *o = &c->order[set];
     if (o->first == way)
         return;
-    unlink_way(c, set, way);
-    lines[way].after = o->first;
-    lines[o->first].before = (uint16_t)way;
+    unlink_way(o, links, way);
+    links[way].after = o->first;
+    links[o->first].before = (uint16_t)way;
     o->first = (uint16_t)way;
 }
 
 /* ---- index ---- */
 
-static uint32_t home(const struct cache *c, uint64_t number) { return (uint32_t)(number * 0x9e3779b97f4a7c15u >> 32) & c->index_mask; }
+static uint32_t hash_of(uint64_t number) { return (uint32_t)(number * 0x9e3779b97f4a7c15u >> 32); }
 
 /* Place of the line, or SIZE_MAX. */
 static size_t find(struct cache *c, uint64_t number)
 {
     if (number == c->last_number)
         return c->last_at;
-    size_t at = SIZE_MAX;
-    for (uint32_t i = home(c, number); c->index[i] && at == SIZE_MAX; i = (i + 1) & c->index_mask)
-        if (c->lines[c->index[i] - 1].tag == number + 1)
-            at = c->index[i] - 1;
+    uint32_t hash = hash_of(number), i = hash & c->index_mask;
+    while (c->index[i].place && !(c->index[i].hash == hash && c->lines[c->index[i].place - 1].tag == number + 1))
+        i = (i + 1) & c->index_mask;
     c->last_number = number;
-    c->last_at = at;
-    return at;
+    c->last_at = c->index[i].place ? c->index[i].place - 1 : SIZE_MAX;
+    return c->last_at;
 }
 
-void cache_expect(const struct cache *c, uint64_t address) { __builtin_prefetch(&c->index[home(c, address / c->spec.line_bytes)]); }
+static struct cache_index *home(const struct cache *c, uint64_t address) { return &c->index[hash_of(address / c->spec.line_bytes) & c->index_mask]; }
+
+void cache_expect(const struct cache *c, uint64_t address) { __builtin_prefetch(home(c, address)); }
 
 void cache_expect_line(const struct cache *c, uint64_t address)
 {
-    uint32_t place = c->index[home(c, address / c->spec.line_bytes)];
+    uint32_t place = home(c, address)->place;
     if (place)                                 /* most probably its own */
         __builtin_prefetch(&c->lines[place - 1]);
 }
 
 static void index_add(struct cache *c, uint64_t number, size_t place)
 {
-    uint32_t i = home(c, number);
-    while (c->index[i])
+    uint32_t hash = hash_of(number), i = hash & c->index_mask;
+    while (c->index[i].place)
         i = (i + 1) & c->index_mask;
-    c->index[i] = (uint32_t)place + 1;
+    c->index[i] = (struct cache_index){hash, (uint32_t)place + 1};
     c->last_number = number;
     c->last_at = place;
 }
@@ -155,24 +157,21 @@ static void index_add(struct cache *c, uint64_t number, size_t place)
 /* Without tombstones: what follows in the run moves up. */
 static void index_remove(struct cache *c, uint64_t number, size_t place)
 {
-    uint32_t hole = home(c, number);
-    while (c->index[hole] != place + 1)
+    uint32_t hole = hash_of(number) & c->index_mask;
+    while (c->index[hole].place != place + 1)
         hole = (hole + 1) & c->index_mask;
-    for (uint32_t j = (hole + 1) & c->index_mask; c->index[j]; j = (j + 1) & c->index_mask) {
-        uint32_t want = home(c, c->lines[c->index[j] - 1].tag - 1);
-        if (((j - want) & c->index_mask) >= ((j - hole) & c->index_mask)) {
+    for (uint32_t j = (hole + 1) & c->index_mask; c->index[j].place; j = (j + 1) & c->index_mask)
+        if (((j - c->index[j].hash) & c->index_mask) >= ((j - hole) & c->index_mask)) {
             c->index[hole] = c->index[j];
             hole = j;
         }
-    }
-    c->index[hole] = 0;
+    c->index[hole].place = 0;
     if (number == c->last_number)
         c->last_number = NO_NUMBER;
 }
 
 /* ---- lines ---- */
 
-static unsigned sectors(const struct cache *c) { return c->spec.sectored ? LINE_SECTORS : 1; }
 static unsigned sector_of(const struct cache *c, uint64_t address) { return c->spec.sectored ? (unsigned)(address / SECTOR_BYTES) % LINE_SECTORS : 0; }
 
 static uint32_t set_of(const struct cache *c, uint64_t number)
@@ -182,14 +181,6 @@ static uint32_t set_of(const struct cache *c, uint64_t number)
     if (c->spec.set_hash == SET_IPOLY)
         return ipoly_apply(&c->ipoly, number) % c->spec.sets;
     return hash_set(c->spec.set_hash, number, c->spec.sets);
-}
-
-static bool any_state(const struct cache *c, const struct cache_line *l, enum sector_state s)
-{
-    for (unsigned i = 0; i < sectors(c); i++)
-        if (l->state[i] == s)
-            return true;
-    return false;
 }
 
 /* A modified sector that was never fetched gives only the bytes that were written. */
@@ -206,13 +197,9 @@ static bool readable(const struct cache *c, const struct cache_line *l, unsigned
 static enum cache_result look(const struct cache *c, size_t at, unsigned s, const struct line_mask *bytes, bool write)
 {
     const struct cache_line *l = &c->lines[at];
-    switch ((enum sector_state)l->state[s]) {
-    case SECTOR_RESERVED: return CACHE_HIT_RESERVED;
-    case SECTOR_VALID:
-    case SECTOR_MODIFIED: return write || readable(c, l, s, bytes) ? CACHE_HIT : CACHE_SECTOR_MISS;
-    case SECTOR_INVALID:  break;
-    }
-    return CACHE_SECTOR_MISS;
+    if (l->reserved >> s & 1)
+        return CACHE_HIT_RESERVED;
+    return l->valid >> s & 1 && (write || readable(c, l, s, bytes)) ? CACHE_HIT : CACHE_SECTOR_MISS;
 }
 
 /* The way to replace: the first in order that is free or may go. SIZE_MAX: none. */
@@ -222,9 +209,9 @@ static size_t victim_at(const struct cache *c, uint32_t set)
         return SIZE_MAX;
     bool dirty_ok = (uint64_t)c->n_dirty * 100 >= (uint64_t)c->spec.dirty_percent * c->spec.sets * c->ways;
     size_t base = (size_t)set * c->spec.ways;
-    for (uint32_t way = c->order[set].first;; way = c->lines[base + way].after) {
+    for (uint32_t way = c->order[set].first;; way = c->links[base + way].after) {
         const struct cache_line *l = &c->lines[base + way];
-        if (!c->lines[base + way].tag || !(any_state(c, l, SECTOR_RESERVED) || (!dirty_ok && any_state(c, l, SECTOR_MODIFIED))))
+        if (!l->tag || !(l->reserved || (!dirty_ok && l->modified)))
             return base + way;
         if (way == c->order[set].last)
             return SIZE_MAX;
@@ -241,21 +228,15 @@ enum cache_result cache_probe(struct cache *c, uint64_t address, const struct li
 static void drop(struct cache *c, size_t at, struct cache_victim *victim)
 {
     struct cache_line *l = &c->lines[at];
-    if (victim)
-        *victim = (struct cache_victim){.line_address = (c->lines[at].tag - 1) * c->spec.line_bytes};
-    if (c->lines[at].tag && any_state(c, l, SECTOR_MODIFIED)) {
-        c->n_dirty--;
-        if (victim) {
-            victim->dirty = true;
-            for (unsigned i = 0; i < LINE_SECTORS; i++)
-                victim->bytes.sector[i] = l->state[c->spec.sectored ? i : 0] == SECTOR_MODIFIED ? l->written[i] : 0;
-        }
-    }
-    index_remove(c, c->lines[at].tag - 1, at);
-    c->lines[at].tag = 0;
-    memset(l->state, 0, sizeof l->state);
-    memset(l->written, 0, sizeof l->written);
+    *victim = (struct cache_victim){.dirty = l->modified, .line_address = (l->tag - 1) * c->spec.line_bytes};
+    for (unsigned i = 0; l->modified && i < LINE_SECTORS; i++)
+        victim->bytes.sector[i] = l->modified >> (c->spec.sectored ? i : 0) & 1 ? l->written[i] : 0;
+    c->n_dirty -= l->modified != 0;
+    index_remove(c, l->tag - 1, at);
+    *l = (struct cache_line){.set = l->set};
 }
+
+static uint32_t way_of(const struct cache *c, size_t at) { return (uint32_t)at - c->lines[at].set * c->spec.ways; }
 
 /* A place for a new line; SIZE_MAX: none. */
 static size_t allocate(struct cache *c, uint64_t number, struct cache_victim *victim)
@@ -268,14 +249,14 @@ static size_t allocate(struct cache *c, uint64_t number, struct cache_victim *vi
         drop(c, at, victim);
     c->lines[at].tag = number + 1;
     index_add(c, number, at);
-    c->spec.replacement->filled(c, set, (uint32_t)(at % c->spec.ways));
+    c->spec.replacement->filled(c, set, way_of(c, at));
     return at;
 }
 
 static void touch(struct cache *c, size_t at)
 {
     if (c->spec.replacement->touched)
-        c->spec.replacement->touched(c, (uint32_t)(at / c->spec.ways), (uint32_t)(at % c->spec.ways));
+        c->spec.replacement->touched(c, c->lines[at].set, way_of(c, at));
 }
 
 enum cache_result cache_read(struct cache *c, uint64_t address, const struct line_mask *bytes, struct cache_victim *victim)
@@ -287,8 +268,8 @@ enum cache_result cache_read(struct cache *c, uint64_t address, const struct lin
     if (at != SIZE_MAX) {
         enum cache_result r = look(c, at, s, bytes, false);
         touch(c, at);
-        if (r == CACHE_SECTOR_MISS && c->spec.alloc == CACHE_ON_MISS && c->lines[at].state[s] == SECTOR_INVALID)
-            c->lines[at].state[s] = SECTOR_RESERVED;
+        if (r == CACHE_SECTOR_MISS && c->spec.alloc == CACHE_ON_MISS && !(c->lines[at].valid >> s & 1))
+            c->lines[at].reserved |= (uint8_t)(1 << s);
         return r;
     }
     if (c->spec.alloc == CACHE_ON_FILL)
@@ -296,7 +277,7 @@ enum cache_result cache_read(struct cache *c, uint64_t address, const struct lin
     at = allocate(c, number, victim);
     if (at == SIZE_MAX)
         return CACHE_RESERVATION_FAIL;
-    c->lines[at].state[s] = SECTOR_RESERVED;
+    c->lines[at].reserved = (uint8_t)(1 << s);
     touch(c, at);
     return CACHE_MISS;
 }
@@ -304,15 +285,12 @@ enum cache_result cache_read(struct cache *c, uint64_t address, const struct lin
 static void mark(struct cache *c, size_t at, unsigned s, const struct line_mask *bytes, bool modify)
 {
     struct cache_line *l = &c->lines[at];
-    if (modify && !any_state(c, l, SECTOR_MODIFIED))
-        c->n_dirty++;
+    c->n_dirty += modify && !l->modified;
     for (unsigned i = 0; i < LINE_SECTORS; i++)
         if (!c->spec.sectored || i == s)
             l->written[i] |= bytes->sector[i];
-    if (modify)
-        l->state[s] = SECTOR_MODIFIED;
-    else if (l->state[s] == SECTOR_INVALID)
-        l->state[s] = SECTOR_VALID;
+    l->valid |= (uint8_t)(1 << s);
+    l->modified |= (uint8_t)(modify << s);
     touch(c, at);
 }
 
@@ -321,9 +299,9 @@ enum cache_result cache_update(struct cache *c, uint64_t address, const struct l
     uint64_t number = address / c->spec.line_bytes;
     size_t at = find(c, number);
     unsigned s = sector_of(c, address);
-    if (at == SIZE_MAX || c->lines[at].state[s] == SECTOR_INVALID)
+    if (at == SIZE_MAX || !((c->lines[at].reserved | c->lines[at].valid) >> s & 1))
         return CACHE_MISS;
-    if (c->lines[at].state[s] == SECTOR_RESERVED)
+    if (c->lines[at].reserved >> s & 1)
         return CACHE_HIT_RESERVED;
     mark(c, at, s, bytes, modify);
     return CACHE_HIT;
@@ -362,8 +340,8 @@ void cache_fill(struct cache *c, uint64_t address, struct cache_victim *victim)
         touch(c, at);
     }
     struct cache_line *l = &c->lines[at];
-    if (l->state[s] != SECTOR_MODIFIED)
-        l->state[s] = SECTOR_VALID;
+    l->reserved &= (uint8_t)~(1 << s);
+    l->valid |= (uint8_t)(1 << s);
     for (unsigned i = 0; i < LINE_SECTORS; i++)
         if (!c->spec.sectored || i == s)
             l->written[i] = UINT32_MAX;
@@ -377,11 +355,13 @@ void cache_evict(struct cache *c, uint64_t address)
         return;
     struct cache_line *l = &c->lines[at];
     unsigned s = sector_of(c, address);
-    bool was_dirty = any_state(c, l, SECTOR_MODIFIED);
-    l->state[s] = SECTOR_INVALID;
+    bool was_dirty = l->modified;
+    uint8_t rest = (uint8_t)~(1 << s);
+    l->reserved &= rest;
+    l->valid &= rest;
+    l->modified &= rest;
     l->written[s] = 0;
     if (!c->spec.sectored)
         memset(l->written, 0, sizeof l->written);
-    if (was_dirty && !any_state(c, l, SECTOR_MODIFIED))
-        c->n_dirty--;
+    c->n_dirty -= was_dirty && !l->modified;
 }

@@ -29,13 +29,11 @@ struct cache_spec {
     uint32_t dirty_percent;                    /* a dirty line may be a victim only when at least so many of all lines are dirty */
 };
 
-enum sector_state { SECTOR_INVALID, SECTOR_RESERVED, SECTOR_VALID, SECTOR_MODIFIED };
-
-struct cache_line {
+struct cache_line {                            /* half of one of the host's cache lines */
     uint64_t tag;                              /* line number + 1, 0 = free */
-    uint8_t state[LINE_SECTORS];               /* enum sector_state; [0] alone when not sectored */
+    uint32_t set;
+    uint8_t reserved, valid, modified;         /* sets of sectors, sector 0 alone when not sectored: being fetched; there; of these, dirty */
     uint32_t written[LINE_SECTORS];            /* bytes known by writes to a sector that was never fetched; all ones when it was */
-    uint16_t before, after;                    /* neighbours in the set's replacement order: ways */
 };
 
 struct addrmap;
@@ -45,7 +43,8 @@ struct cache {
     uint32_t ways;                             /* in use; a carve-out may lower it: 0 = every access misses and nothing is kept */
     struct cache_line *lines;                  /* sets x spec.ways */
     struct cache_order { uint16_t first, last; } *order;       /* by set: the way to go first, the way to go last; free ways are in front */
-    uint32_t *index; uint32_t index_mask;      /* open addressing over line numbers: place + 1, 0 = free */
+    struct cache_link { uint16_t before, after; } *links;      /* of each line: its neighbours in that order */
+    struct cache_index { uint32_t hash, place; } *index; uint32_t index_mask;  /* open addressing over line numbers: place + 1, 0 = free; lines are not looked at in passing */
     uint64_t last_number; size_t last_at;      /* what was looked up last, and what was found: one access looks several times */
     struct ipoly ipoly;
     uint32_t n_dirty;                          /* lines with a modified sector */

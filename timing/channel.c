@@ -72,7 +72,7 @@ static uint64_t dram_cycle(const struct channel *c, uint64_t l2_cycle) { return 
 /* The first L2 cycle at which a read may be back. */
 static uint64_t dram_returns(const struct channel *c)
 {
-    if (c->dram.returned.n)
+    if (dram_there(&c->dram))
         return c->now + 1;
     uint64_t next = dram_next_return(&c->dram);
     return next == NEVER ? NEVER : clock_after(&c->gpu->clocks, CLOCK_DRAM, CLOCK_L2, next);
@@ -132,8 +132,9 @@ static void feed_dram(struct channel *c)
 static void run_dram(struct channel *c)
 {
     dram_run(&c->dram, dram_cycle(c, c->now));
-    if (c->dram.returned.n) {
-        struct slice *l = &c->slices[c->dram.nodes[c->dram.returned.first].r.slice];
+    const struct dram_back *there = dram_there(&c->dram);
+    if (there) {
+        struct slice *l = &c->slices[there->slice];
         uint64_t id;
         if (!ring_full(&l->from_dram) && dram_returned(&c->dram, &id)) {
             ring_put(&l->from_dram, id);

@@ -1,5 +1,7 @@
 #include "timing/dram.h"
 
+#include "timing/ring.h"
+
 #include <stdlib.h>
 
 enum { UNLIMITED = 4096 };
@@ -15,23 +17,27 @@ enum status dram_create(struct dram *d, const struct dram_spec *spec, struct err
         d->spec.queue = UNLIMITED;
     if (!d->spec.return_queue)
         d->spec.return_queue = UNLIMITED;
-    d->n_nodes = d->spec.queue + d->spec.write_queue + d->spec.return_queue;
+    d->n_nodes = d->spec.queue + d->spec.write_queue;
     d->nodes = calloc(d->n_nodes, sizeof *d->nodes);
-    if (!d->nodes)
+    d->queued = calloc(d->n_nodes, sizeof *d->queued);
+    d->back = calloc(d->spec.return_queue, sizeof *d->back);
+    if (!d->nodes || !d->queued || !d->back)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for a DRAM queue of %u requests", d->n_nodes);
     for (uint32_t i = 0; i < d->n_nodes; i++)
         d->nodes[i].next = i + 1 < d->n_nodes ? i + 1 : DRAM_NONE;
-    for (uint32_t i = 0; i < spec->banks; i++) {
-        d->banks[i].current = DRAM_NONE;
-        d->banks[i].group = spec->group_low_bits ? i % spec->groups : i / (spec->banks / spec->groups);
-    }
+    for (uint32_t i = 0; i < spec->banks; i++)
+        d->group[i] = (uint8_t)(spec->group_low_bits ? i % spec->groups : i / (spec->banks / spec->groups));
     return ST_OK;
 }
 
 void dram_destroy(struct dram *d)
 {
     free(d->nodes);
+    free(d->queued);
+    free(d->back);
     d->nodes = NULL;
+    d->queued = NULL;
+    d->back = NULL;
 }
 
 /* ---- lists ---- */
@@ -81,7 +87,8 @@ void dram_push(struct dram *d, const struct dram_request *r)
     uint32_t i = d->free_node;
     d->free_node = d->nodes[i].next;
     bool apart = r->write && d->spec.write_queue;
-    d->nodes[i] = (struct dram_node){.r = *r, .order = ++d->serial, .pushed = d->cycle};
+    d->nodes[i].row = r->row;
+    d->queued[i] = (struct dram_queued){.r = *r, .order = ++d->serial, .pushed = d->cycle};
     d->stats.requests++;
     list_add(d, &d->banks[r->bank].waiting[apart], i);
     d->waiting[apart] |= 1ull << r->bank;
@@ -92,17 +99,23 @@ void dram_push(struct dram *d, const struct dram_request *r)
         d->n_reads++;
 }
 
-bool dram_busy(const struct dram *d) { return d->n_reads || d->n_writes || d->flight.n; }
+bool dram_busy(const struct dram *d) { return d->n_reads || d->n_writes || (d->back_n && !dram_there(d)); }
+
+const struct dram_back *dram_there(const struct dram *d)
+{
+    const struct dram_back *b = &d->back[d->back_first];
+    return d->back_n && b->there < d->cycle ? b : NULL;
+}
 
 bool dram_returned(struct dram *d, uint64_t *id)
 {
-    if (!d->returned.n)
+    const struct dram_back *b = dram_there(d);
+    if (!b)
         return false;
-    uint32_t i = d->returned.first;
-    *id = d->nodes[i].r.id;
-    list_remove(d, &d->returned, i);
-    node_free(d, i);
-    d->quiet = 0;                              /* there is room to return */
+    *id = b->id;
+    if (d->back_n-- == d->spec.return_queue)   /* there is room to return */
+        d->column_next = d->quiet = 0;
+    d->back_first = d->back_n ? ring_place(d->back_first, 1, d->spec.return_queue) : 0;
     return true;
 }
 
@@ -117,15 +130,6 @@ static uint32_t first_of(const struct dram *d, uint64_t set)
     return (uint32_t)__builtin_ctzll(later ? later : set);
 }
 
-static void retire(struct dram *d)
-{
-    while (d->flight.n && d->nodes[d->flight.first].order <= d->cycle) {
-        uint32_t i = d->flight.first;
-        list_remove(d, &d->flight, i);
-        list_add(d, &d->returned, i);
-    }
-}
-
 /* Reads have their turn until the write queue is full to its mark, or nothing else is to do; then writes down to the other mark. */
 static void choose_direction(struct dram *d)
 {
@@ -137,44 +141,10 @@ static void choose_direction(struct dram *d)
         d->draining = d->n_writes >= d->spec.write_high || (d->n_writes && !d->n_reads);
 }
 
-/* At most one request to one free bank. False: none. */
-static bool schedule(struct dram *d)
-{
-    for (uint64_t free = d->waiting[d->draining] & ~(d->hits | d->misses); free;) {
-        uint32_t n = first_of(d, free);
-        struct dram_bank *b = &d->banks[n];
-        struct dram_list *l = &b->waiting[d->draining];
-        free &= ~bit(n);
-        uint32_t i = d->spec.order->choose(d, b, l);
-        if (i == DRAM_NONE)
-            continue;
-        list_remove(d, l, i);
-        if (!l->n)
-            d->waiting[d->draining] &= ~bit(n);
-        b->current = i;
-        bool hit = b->open && b->row == d->nodes[i].r.row;
-        *(hit ? &d->hits : &d->misses) |= bit(n);
-        *(hit ? &d->stats.row_hits : &d->stats.row_misses) += 1;
-        return true;
-    }
-    return false;
-}
-
-static bool room_to_return(const struct dram *d) { return d->flight.n + d->returned.n < d->spec.return_queue; }
-
 static void at_least(uint64_t *t, uint64_t v)
 {
     if (*t < v)
         *t = v;
-}
-
-static void finish_write(struct dram *d, uint32_t i)
-{
-    if (d->spec.write_queue)
-        d->n_writes--;
-    else
-        d->n_reads--;
-    node_free(d, i);
 }
 
 static void count_wait(struct dram *d, uint64_t pushed)
@@ -186,23 +156,45 @@ static void count_wait(struct dram *d, uint64_t pushed)
 }
 
 static uint64_t latest(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* From when on bank n's column command may go. */
-static uint64_t column_from(const struct dram *d, uint32_t n)
+/* Bank n's next command is a column command, or one for its row. It lowers what *_next says; all else makes times later. */
+static void await_column(struct dram *d, uint32_t n)
 {
-    const struct dram_bank *b = &d->banks[n];
-    bool write = d->nodes[b->current].r.write;
-    if (!write && !room_to_return(d))
-        return UINT64_MAX;
-    uint64_t own = latest(write ? b->write_from : b->column_from, d->group_from[b->group]);
-    return latest(own, latest(write ? d->write_from : d->read_from, d->any_column_from));
+    d->hits |= bit(n);
+    d->from[n] = d->writing & bit(n) ? d->banks[n].write_from : d->banks[n].column_from;
+    d->column_next = least(d->column_next, d->from[n]);
 }
 
-/* From when on bank n's row command may go: activate or precharge. */
-static uint64_t row_from(const struct dram *d, uint32_t n)
+static void await_row(struct dram *d, uint32_t n)
 {
-    const struct dram_bank *b = &d->banks[n];
-    return b->open ? b->precharge_from : latest(b->activate_from, d->any_activate_from);
+    d->misses |= bit(n);
+    d->from[n] = d->open & bit(n) ? d->banks[n].precharge_from : d->banks[n].activate_from;
+    d->row_next = least(d->row_next, d->from[n]);
+}
+
+/* At most one request to one free bank. False: none. */
+static bool schedule(struct dram *d)
+{
+    for (uint64_t free = d->waiting[d->draining] & ~(d->hits | d->misses); free;) {
+        uint32_t n = first_of(d, free);
+        struct dram_bank *b = &d->banks[n];
+        struct dram_list *l = &b->waiting[d->draining];
+        free &= ~bit(n);
+        uint32_t i = d->spec.order->choose(d, n, l);
+        if (i == DRAM_NONE)
+            continue;
+        list_remove(d, l, i);
+        if (!l->n)
+            d->waiting[d->draining] &= ~bit(n);
+        b->current = i;
+        d->writing = d->queued[i].r.write ? d->writing | bit(n) : d->writing & ~bit(n);
+        bool hit = d->open & bit(n) && b->row == d->nodes[i].row;
+        *(hit ? &d->stats.row_hits : &d->stats.row_misses) += 1;
+        (hit ? await_column : await_row)(d, n);
+        return true;
+    }
+    return false;
 }
 
 static void column(struct dram *d, uint32_t n)
@@ -212,27 +204,28 @@ static void column(struct dram *d, uint32_t n)
     uint32_t i = b->current;
     uint64_t t = d->cycle;
     d->any_column_from = t + (s->ccd > s->burst_cycles ? s->ccd : s->burst_cycles);
-    d->group_from[b->group] = t + s->ccdl;
+    d->group_from[d->group[n]] = t + s->ccdl;
     d->stats.column_commands++;
     d->stats.busy_clocks += s->burst_cycles;
-    count_wait(d, d->nodes[i].pushed);
-    b->current = DRAM_NONE;
+    d->column_next = d->any_column_from;
+    count_wait(d, d->queued[i].pushed);
     d->hits &= ~bit(n);
-    if (d->nodes[i].r.write) {
+    if (d->writing & bit(n)) {
         d->stats.writes++;
         at_least(&d->read_from, t + s->wl + s->burst_cycles + s->cdlr);
         at_least(&b->precharge_from, t + s->wl + s->burst_cycles + s->wr);
-        finish_write(d, i);
+        *(s->write_queue ? &d->n_writes : &d->n_reads) -= 1;
     } else {
         d->stats.reads++;
         d->n_reads--;
         at_least(&d->write_from, t + s->cl + s->burst_cycles + 2 > s->wl ? t + s->cl + s->burst_cycles + 2 - s->wl : 0);
         at_least(&b->precharge_from, t + (s->burst_cycles > s->rtpl ? s->burst_cycles : s->rtpl));
-        d->nodes[i].order = t + s->cl + s->burst_cycles;
-        d->issued = d->nodes[i].r.id;
-        d->issued_slice = d->nodes[i].r.slice;
-        list_add(d, &d->flight, i);
+        const struct dram_request *r = &d->queued[i].r;
+        d->issued = r->id;
+        d->issued_slice = r->slice;
+        d->back[ring_place(d->back_first, d->back_n++, s->return_queue)] = (struct dram_back){r->id, t + s->cl + s->burst_cycles, r->slice};
     }
+    node_free(d, i);
 }
 
 static void row(struct dram *d, uint32_t n)
@@ -241,14 +234,16 @@ static void row(struct dram *d, uint32_t n)
     const struct dram_spec *s = &d->spec;
     uint64_t t = d->cycle;
     d->stats.row_commands++;
-    if (b->open) {
-        b->open = false;
+    d->row_next = t + 1;
+    if (d->open & bit(n)) {
+        d->open &= ~bit(n);
         at_least(&b->activate_from, t + s->rp);
         d->stats.precharges++;
+        await_row(d, n);
         return;
     }
-    b->open = true;
-    b->row = d->nodes[b->current].r.row;
+    d->open |= bit(n);
+    b->row = d->nodes[b->current].row;
     b->column_from = t + s->rcd;
     b->write_from = t + (s->rcd > s->wl + 1 ? s->rcd - (s->wl + 1) : 0);
     at_least(&b->precharge_from, t + s->ras);
@@ -256,27 +251,59 @@ static void row(struct dram *d, uint32_t n)
     d->any_activate_from = t + s->rrd;
     d->stats.activates++;
     d->misses &= ~bit(n);
-    d->hits |= bit(n);
+    await_column(d, n);
 }
 
-/* The first bank of the set, in this cycle's order, whose command may go now; DRAM_NONE: none. *next: not later than when the first of the others may. */
-static uint32_t ready_of(const struct dram *d, uint64_t set, uint64_t (*from)(const struct dram *d, uint32_t n), uint64_t *next)
+/* Of a set whose commands may go from cycle `from` on as far as the channel is concerned: all, or none. *next: not later than the first of those left out. */
+static uint64_t allowed(const struct dram *d, uint64_t set, uint64_t from, uint64_t *next)
 {
+    if (from <= d->cycle)
+        return set;
+    *next = set ? least(*next, from) : *next;
+    return 0;
+}
+
+/* The first bank in this cycle's order whose column command may go; DRAM_NONE: none. */
+static uint32_t ready_column(struct dram *d)
+{
+    uint64_t next = UINT64_MAX;
+    if (d->column_next > d->cycle)
+        return DRAM_NONE;
+    uint64_t set = allowed(d, d->hits & ~d->writing, d->back_n < d->spec.return_queue ? latest(d->read_from, d->any_column_from) : UINT64_MAX, &next) |
+                   allowed(d, d->hits & d->writing, latest(d->write_from, d->any_column_from), &next);
     while (set) {
         uint32_t n = first_of(d, set);
-        uint64_t t = from(d, n);
-        if (t <= d->cycle)
+        uint64_t from = latest(d->from[n], d->group_from[d->group[n]]);
+        if (from <= d->cycle)
             return n;
-        *next = t < *next ? t : *next;
+        next = least(next, from);
         set &= ~bit(n);
     }
+    d->column_next = next;
     return DRAM_NONE;
 }
 
-/* Commands of this cycle: one; with two command buses, one of each kind. False: none. */
-static bool command(struct dram *d, uint64_t *next)
+static uint32_t ready_row(struct dram *d)
 {
-    uint32_t r = ready_of(d, d->misses, row_from, next), c = ready_of(d, d->hits, column_from, next);
+    uint64_t next = UINT64_MAX;
+    if (d->row_next > d->cycle)
+        return DRAM_NONE;
+    uint64_t set = (d->misses & d->open) | allowed(d, d->misses & ~d->open, d->any_activate_from, &next);
+    while (set) {
+        uint32_t n = first_of(d, set);
+        if (d->from[n] <= d->cycle)
+            return n;
+        next = least(next, d->from[n]);
+        set &= ~bit(n);
+    }
+    d->row_next = next;
+    return DRAM_NONE;
+}
+
+/* Commands of this cycle: one; with two command buses, one of each kind. False: no column command. */
+static bool command(struct dram *d)
+{
+    uint32_t r = ready_row(d), c = ready_column(d);
     bool both = r != DRAM_NONE && c != DRAM_NONE;
     if (both && !d->spec.dual_bus)             /* the one whose bank has its turn first */
         *(first_of(d, bit(r) | bit(c)) == r ? &c : &r) = DRAM_NONE;
@@ -285,7 +312,7 @@ static bool command(struct dram *d, uint64_t *next)
     if (c != DRAM_NONE)
         column(d, c);
     d->stats.both_commands += both && d->spec.dual_bus;
-    return r != DRAM_NONE || c != DRAM_NONE;
+    return c != DRAM_NONE;
 }
 
 /* n cycles with something queued go by. */
@@ -307,21 +334,16 @@ static void turn(struct dram *d, uint64_t n)
 
 void dram_tick(struct dram *d)
 {
-    retire(d);
-    uint64_t next = UINT64_MAX;
-    bool was = d->draining, any = false;
+    bool was = d->draining, changed = false;   /* banks or the direction: the next cycle may schedule what this one could not */
     count_cycles(d, 1);
     if (d->n_reads || d->n_writes) {
         choose_direction(d);
-        any = schedule(d);
-        any = command(d, &next) || any;
+        changed = schedule(d);
+        changed = command(d) || changed;
         turn(d, 1);
     }
-    if (!any && was == d->draining) {
-        if (d->flight.n && d->nodes[d->flight.first].order < next)
-            next = d->nodes[d->flight.first].order;
-        d->quiet = next;
-    }
+    bool again = was != d->draining || (changed && (d->spec.write_queue || d->waiting[d->draining] & ~(d->hits | d->misses)));
+    d->quiet = !d->n_reads && !d->n_writes ? UINT64_MAX : again ? 0 : least(d->column_next, d->row_next);
     d->cycle++;
 }
 
@@ -342,7 +364,7 @@ void dram_run(struct dram *d, uint64_t until)
 
 uint64_t dram_next_return(const struct dram *d)
 {
-    if (d->flight.n)
-        return d->nodes[d->flight.first].order;
+    if (d->back_n)
+        return d->back[d->back_first].there;
     return d->n_reads ? d->cycle + d->spec.cl + d->spec.burst_cycles : UINT64_MAX;
 }

@@ -38,7 +38,8 @@ COUNT(n_index, struct cache, o->index ? (size_t)o->index_mask + 1 : 0)
 static const struct state_field cache_spec_fields[] = {HOST(struct cache_spec, replacement)};
 static const struct state_type cache_spec = TYPE(struct cache_spec, cache_spec_fields);
 static const struct state_field cache_fields[] = {PART(struct cache, spec, &cache_spec), HOST(struct cache, map), ARRAY(struct cache, lines, n_lines, NULL),
-                                                  ARRAY(struct cache, order, n_orders, NULL), ARRAY(struct cache, index, n_index, NULL)};
+                                                  ARRAY(struct cache, order, n_orders, NULL),
+                                                  ARRAY(struct cache, links, n_lines, NULL), ARRAY(struct cache, index, n_index, NULL)};
 static const struct state_type cache = TYPE(struct cache, cache_fields);
 
 COUNT(n_table, struct mshr, o->table ? (size_t)o->mask + 1 : 0)
@@ -66,9 +67,11 @@ static const struct state_field slice_fields[] = {
 static const struct state_type slice = TYPE(struct slice, slice_fields);
 
 COUNT(n_dram_nodes, struct dram, o->n_nodes)
+COUNT(n_back, struct dram, o->spec.return_queue)
 static const struct state_field dram_spec_fields[] = {HOST(struct dram_spec, order)};
 static const struct state_type dram_spec = TYPE(struct dram_spec, dram_spec_fields);
-static const struct state_field dram_fields[] = {PART(struct dram, spec, &dram_spec), ARRAY(struct dram, nodes, n_dram_nodes, NULL)};
+static const struct state_field dram_fields[] = {PART(struct dram, spec, &dram_spec), ARRAY(struct dram, nodes, n_dram_nodes, NULL),
+                                                 ARRAY(struct dram, queued, n_dram_nodes, NULL), ARRAY(struct dram, back, n_back, NULL)};
 static const struct state_type dram = TYPE(struct dram, dram_fields);
 
 COUNT(n_slices, struct channel, g->config.mem.slices)
