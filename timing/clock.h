@@ -13,6 +13,9 @@ static inline uint64_t clock_convert(const struct clocks *c, enum clock_domain f
     uint64_t a = c->hz[from], b = c->hz[to];
     if (a == b)
         return n;
+    uint64_t product;
+    if (!__builtin_mul_overflow(n, b, &product) && !__builtin_add_overflow(product, a - 1, &product))      /* for hours of simulated time */
+        return product / a;
     __extension__ typedef unsigned __int128 u128;
     return (uint64_t)(((u128)n * b + a - 1) / a);
 }
@@ -23,6 +26,9 @@ static inline uint64_t clock_after(const struct clocks *c, enum clock_domain fro
     uint64_t a = c->hz[from], b = c->hz[to];
     if (a == b)
         return n + 1;
+    uint64_t product;
+    if (!__builtin_mul_overflow(n, b, &product))
+        return product / a + 1;
     __extension__ typedef unsigned __int128 u128;
     return (uint64_t)((u128)n * b / a) + 1;
 }

@@ -321,6 +321,8 @@ static bool describe(struct timing_code *c, uint32_t index, const struct timing_
     memcpy(c->regs + *at + r.n_src, r.dst, r.n_dst * sizeof *r.dst);
     if (in->op == PTX_OP_NANOSLEEP || (in->op == PTX_OP_MBARRIER && (ptx_insn_has(in, PTX_MOD_TRY_WAIT) || ptx_insn_has(in, PTX_MOD_TEST_WAIT))))
         op->flags |= OP_PAUSE;
+    for (uint32_t i = *at; i < *at + r.n_src + r.n_dst; i++)
+        op->touched |= 1ull << c->regs[i] % 64;
     *at += r.n_src + r.n_dst;
     return true;
 }

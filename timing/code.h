@@ -25,6 +25,7 @@ struct op_info {
     uint16_t latency;                          /* cycles: issue of the last one to result */
     uint8_t n_src, n_dst;                      /* registers: regs[first..], sources, then destinations */
     uint32_t first;
+    uint64_t touched;                          /* the same registers, by their numbers' lowest six bits */
     uint32_t place;                            /* bytes of code in front of it */
 };
 

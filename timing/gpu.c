@@ -62,7 +62,9 @@ enum status timing_gpu_create(struct timing_gpu **out, const struct timing_confi
                        MAX_WARPS, MAX_SCHEDULERS);
     if (st == ST_OK)
         st = addrmap_create(&g->map, &config->mem.map, config->mem.channels, config->mem.slices, (enum partition_indexing)config->mem.hash, err);
-    g->sms = calloc(g->n_sms, sizeof *g->sms);
+    g->sms = aligned_alloc(_Alignof(struct sm), g->n_sms * sizeof *g->sms);
+    if (g->sms)
+        memset(g->sms, 0, g->n_sms * sizeof *g->sms);
     g->channels = calloc(g->n_channels, sizeof *g->channels);
     g->stopped = calloc(g->n_sms, sizeof *g->stopped);
     if (st == ST_OK && (!g->sms || !g->channels || !g->stopped))

@@ -6,13 +6,26 @@
 
 /* ---- scoreboard ----------------------------------------------------------------------------------------------------------------------- */
 
+/* Takes note of flight[i], one of those that are kept. */
+static void flight_note(struct warp_slot *w, const struct in_flight *f)
+{
+    w->flying |= 1ull << f->reg % 64;
+    w->flight_from = f->ready < w->flight_from ? f->ready : w->flight_from;
+}
+
 static void flight_expire(struct warp_slot *w, uint64_t now)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < w->n_flight; i++)
-        if (w->flight[i].ready > now)
-            w->flight[kept++] = w->flight[i];
-    w->n_flight = (uint8_t)kept;
+    uint32_t n = w->n_flight;
+    if (!n || w->flight_from > now)
+        return;
+    w->n_flight = 0;
+    w->flying = 0;
+    w->flight_from = NEVER;
+    for (uint32_t i = 0; i < n; i++)
+        if (w->flight[i].ready > now) {
+            w->flight[w->n_flight++] = w->flight[i];
+            flight_note(w, &w->flight[i]);
+        }
 }
 
 /* When register reg may be used; write: as a destination. NEVER: a load or a pending operation has it. */
@@ -29,7 +42,7 @@ static uint64_t operands_ready(const struct warp_slot *w, const struct op_info *
 {
     const uint32_t *src = op_sources(w->code, op), *dst = op_results(w->code, op);
     uint64_t ready = 0;
-    if (!w->n_flight)
+    if (!w->n_flight || !(w->flying & op->touched))
         return 0;
     for (uint32_t i = 0; i < op->n_src; i++) {
         uint64_t t = flight_ready(w, src[i], false);
@@ -52,8 +65,15 @@ static uint64_t all_ready(const struct warp_slot *w)
 
 static void flight_add(struct warp_slot *w, uint32_t reg, bool held, uint64_t ready, uint32_t load)
 {
-    if (w->n_flight < IN_FLIGHT)
-        w->flight[w->n_flight++] = (struct in_flight){.reg = reg, .held = held, .ready = ready, .load = (uint16_t)load};
+    if (w->n_flight == IN_FLIGHT)
+        return;
+    if (!w->n_flight) {
+        w->flying = 0;
+        w->flight_from = NEVER;
+    }
+    struct in_flight *f = &w->flight[w->n_flight++];
+    *f = (struct in_flight){.reg = reg, .held = held, .ready = ready, .load = (uint16_t)load};
+    flight_note(w, f);
 }
 
 static void results_at(struct warp_slot *w, const struct op_info *op, uint64_t ready, uint32_t load)
@@ -488,6 +508,7 @@ void issue_load_done(struct sm *s, uint32_t id)
             f.ready = ready;
             if (s->collect)
                 collect_result(s, slot, f.reg, ready);
+            flight_note(w, &f);
         }
         w->flight[kept++] = f;
     }

@@ -78,7 +78,7 @@ enum { IN_FLIGHT = 48 };                       /* registers of a warp that are o
 struct in_flight { uint64_t ready; uint32_t reg; uint16_t load; bool held /* a pending operation will still read it */; };
 
 struct warp_slot {                             /* what every instruction needs lies in one of the host's cache lines */
-    struct block *block;                       /* NULL: free */
+    _Alignas(64) struct block *block;          /* NULL: free */
     const struct timing_code *code;
     uint64_t age;                              /* order of start; least is oldest */
     uint64_t from;                             /* not before this cycle: fetch, chains of machine instructions */
@@ -89,6 +89,8 @@ struct warp_slot {                             /* what every instruction needs l
     bool peeked;                               /* code and insn are the next instruction */
     uint8_t unit;                              /* enum unit_kind: that it wants, once it was ready */
     uint8_t n_flight;
+    uint64_t flying;                           /* registers of `flight`, by their numbers' lowest six bits: at least those */
+    uint64_t flight_from;                      /* none of them is there before this cycle */
     int32_t patience;                          /* emu_warp_issue's */
     uint16_t loads, stores, strong;            /* accesses under way; strong: of stores, those whose CTA must not end before them */
     uint32_t copy_group; uint16_t copies[COPY_GROUPS];     /* cp.async: the open group, and how many of each are under way */

@@ -237,18 +237,14 @@ void sm_wake_set(struct sm *s, uint64_t slots, uint64_t cycle)
 /* The next cycle after now with wake-ups; NEVER: none. */
 static uint64_t wheel_next(const struct sm *s)
 {
-    uint32_t from = (uint32_t)((s->now + 1) % NEVER_SOON);
-    for (uint32_t k = 0; k <= NEVER_SOON / 64; k++) {
-        uint32_t word = (from / 64 + k) % (NEVER_SOON / 64);
-        uint64_t bits = s->wheel_bits[word];
-        if (k == 0)
-            bits &= UINT64_MAX << from % 64;
-        if (k == NEVER_SOON / 64)
-            bits &= ~(UINT64_MAX << from % 64);
-        if (bits) {
-            uint32_t at = word * 64 + (uint32_t)__builtin_ctzll(bits);
-            return s->now + 1 + (at + NEVER_SOON - from) % NEVER_SOON;
-        }
+    uint32_t from = (uint32_t)((s->now + 1) % NEVER_SOON), word = from / 64;
+    uint64_t bits = s->wheel_bits[word] >> from % 64;
+    if (bits)
+        return s->now + 1 + (uint32_t)__builtin_ctzll(bits);
+    for (uint32_t k = 1; k <= NEVER_SOON / 64; k++) {                 /* the last one: what of the first lies before `from`, a turn later */
+        bits = s->wheel_bits[(word + k) % (NEVER_SOON / 64)];
+        if (bits)
+            return s->now + 1 + k * 64 - from % 64 + (uint32_t)__builtin_ctzll(bits);
     }
     return NEVER;
 }
