@@ -1,5 +1,6 @@
 #include "timing/cache.h"
 
+#include "runtime/base/slab.h"
 #include "timing/addrmap.h"
 
 #include <stdlib.h>
@@ -16,7 +17,6 @@ const struct replacement *replacement_find(const char *name)
 }
 
 #define NO_NUMBER UINT64_MAX
-enum { HOST_LINE = 64 };
 
 static void clear(struct cache *c)
 {
@@ -44,10 +44,10 @@ enum status cache_create(struct cache *c, const struct cache_spec *spec, struct 
         size *= 2;
     *c = (struct cache){.spec = *spec, .ways = spec->ways, .index_mask = (uint32_t)size - 1};
     ipoly_init(&c->ipoly, log2_ceil(spec->sets));
-    c->lines = aligned_alloc(HOST_LINE, (n * sizeof *c->lines + HOST_LINE) / HOST_LINE * HOST_LINE);
-    c->order = calloc(spec->sets ? spec->sets : 1, sizeof *c->order);
-    c->links = calloc(n ? n : 1, sizeof *c->links);
-    c->index = calloc(size, sizeof *c->index);
+    c->lines = slab_alloc(n, sizeof *c->lines);
+    c->order = slab_alloc(spec->sets, sizeof *c->order);
+    c->links = slab_alloc(n, sizeof *c->links);
+    c->index = slab_alloc(size, sizeof *c->index);
     if (c->lines && c->order && c->links && c->index) {
         clear(c);
         return ST_OK;
@@ -58,10 +58,10 @@ enum status cache_create(struct cache *c, const struct cache_spec *spec, struct 
 
 void cache_destroy(struct cache *c)
 {
-    free(c->lines);
-    free(c->order);
-    free(c->links);
-    free(c->index);
+    slab_free(c->lines);
+    slab_free(c->order);
+    slab_free(c->links);
+    slab_free(c->index);
     *c = (struct cache){.ways = 0};
 }
 

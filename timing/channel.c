@@ -3,6 +3,7 @@
  *     slices -> round robin -> fixed delay -> DRAM queue
  *
  * Everything here counts L2 cycles, but for DRAM's own. */
+#include "runtime/base/slab.h"
 #include "timing/model.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ enum status channel_create(struct channel *c, struct timing_gpu *g, uint32_t num
     c->way_back = clock_convert(&g->clocks, CLOCK_CORE, CLOCK_ICNT, g->window);
     c->port_cycles = g->config.l2.port && g->config.l2.port < SECTOR_BYTES ? SECTOR_BYTES / g->config.l2.port : 1;
     c->delay_room = (uint32_t)c->dram_delay + 1;       /* one enters a cycle: more are in it only when DRAM holds them up */
-    c->slices = calloc(n, sizeof *c->slices);
+    c->slices = slab_alloc(n, sizeof *c->slices);
     c->delay = calloc(c->delay_room, sizeof *c->delay);
     c->granted = g->exchange[number % g->n_threads].granted;
     if (!c->slices || !c->delay)
@@ -50,7 +51,7 @@ void channel_destroy(struct channel *c)
 {
     for (uint32_t i = 0; c->slices && i < c->gpu->config.mem.slices; i++)
         slice_destroy(&c->slices[i]);
-    free(c->slices);
+    slab_free(c->slices);
     free(c->delay);
     dram_destroy(&c->dram);
 }

@@ -1,8 +1,7 @@
 #include "timing/dram.h"
 
+#include "runtime/base/slab.h"
 #include "timing/ring.h"
-
-#include <stdlib.h>
 
 enum { UNLIMITED = 4096 };
 
@@ -18,9 +17,9 @@ enum status dram_create(struct dram *d, const struct dram_spec *spec, struct err
     if (!d->spec.return_queue)
         d->spec.return_queue = UNLIMITED;
     d->n_nodes = d->spec.queue + d->spec.write_queue;
-    d->nodes = calloc(d->n_nodes, sizeof *d->nodes);
-    d->queued = calloc(d->n_nodes, sizeof *d->queued);
-    d->back = calloc(d->spec.return_queue, sizeof *d->back);
+    d->nodes = slab_alloc(d->n_nodes, sizeof *d->nodes);
+    d->queued = slab_alloc(d->n_nodes, sizeof *d->queued);
+    d->back = slab_alloc(d->spec.return_queue, sizeof *d->back);
     if (!d->nodes || !d->queued || !d->back)
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for a DRAM queue of %u requests", d->n_nodes);
     for (uint32_t i = 0; i < d->n_nodes; i++)
@@ -32,9 +31,9 @@ enum status dram_create(struct dram *d, const struct dram_spec *spec, struct err
 
 void dram_destroy(struct dram *d)
 {
-    free(d->nodes);
-    free(d->queued);
-    free(d->back);
+    slab_free(d->nodes);
+    slab_free(d->queued);
+    slab_free(d->back);
     d->nodes = NULL;
     d->queued = NULL;
     d->back = NULL;

@@ -3,6 +3,7 @@
  * A window is as long as the way to an L2 slice and back takes at least. In it all SMs run, then all channels: what an SM sends in a window cannot be
  * answered before the next, so neither half needs to know what the other does meanwhile. An SM that could take a CTA stops; when all have stopped or are at
  * the window's end, CTAs are given out in the order of the cycles at which they stopped. */
+#include "runtime/base/slab.h"
 #include "timing/model.h"
 
 #include <math.h>
@@ -62,10 +63,8 @@ enum status timing_gpu_create(struct timing_gpu **out, const struct timing_confi
                        MAX_WARPS, MAX_SCHEDULERS);
     if (st == ST_OK)
         st = addrmap_create(&g->map, &config->mem.map, config->mem.channels, config->mem.slices, (enum partition_indexing)config->mem.hash, err);
-    g->sms = aligned_alloc(_Alignof(struct sm), g->n_sms * sizeof *g->sms);
-    if (g->sms)
-        memset(g->sms, 0, g->n_sms * sizeof *g->sms);
-    g->channels = calloc(g->n_channels, sizeof *g->channels);
+    g->sms = slab_alloc(g->n_sms, sizeof *g->sms);
+    g->channels = slab_alloc(g->n_channels, sizeof *g->channels);
     g->stopped = calloc(g->n_sms, sizeof *g->stopped);
     if (st == ST_OK && (!g->sms || !g->channels || !g->stopped))
         st = error_set(err, ST_OUT_OF_MEMORY, "no host memory for %u SMs and %u memory channels", g->n_sms, g->n_channels);
@@ -112,8 +111,8 @@ void timing_gpu_free(struct timing_gpu *g)
     }
     code_table_free(&g->codes);
     free(g->stopped);
-    free(g->sms);
-    free(g->channels);
+    slab_free(g->sms);
+    slab_free(g->channels);
     free(g);
 }
 

@@ -3,6 +3,7 @@
  * Instructions are served in order. One to shared memory holds the unit for its bank cycles. One to global or local memory is cut into accesses
  * (coalesce.c); each looks at the L1 tags when it enters, and its hit is there l1_latency later. An access that cannot get a line, an MSHR or a place in the
  * port's queue holds up those behind it and tries again each cycle. */
+#include "runtime/base/slab.h"
 #include "timing/model.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum status lsu_create(struct sm *s, struct error *err)
     const struct timing_cache *c = &s->gpu->config.l1d;
     s->queue_room = s->collect ? LSU_DEPTH_COLLECTED : LSU_DEPTH;
     s->n_loads = MAX_LOADS;
-    s->loads = calloc(MAX_LOADS, sizeof *s->loads);
+    s->loads = slab_alloc(MAX_LOADS, sizeof *s->loads);
     s->pending = calloc(MAX_PENDING, sizeof *s->pending);
     s->pending_order = calloc(MAX_PENDING, sizeof *s->pending_order);
     s->free_pending = calloc(MAX_PENDING, sizeof *s->free_pending);
@@ -41,12 +42,12 @@ void lsu_destroy(struct sm *s)
 {
     cache_destroy(&s->l1);
     mshr_destroy(&s->l1_mshr);
-    free(s->loads);
+    slab_free(s->loads);
     free(s->pending);
     free(s->pending_order);
     free(s->free_pending);
-    free(s->pool);
-    free(s->pool_free);
+    slab_free(s->pool);
+    slab_free(s->pool_free);
 }
 
 bool lsu_room(const struct sm *s) { return s->queue_n < s->queue_room; }
@@ -198,16 +199,13 @@ static void count_sent(struct sm *s, const struct packet *p)
 static bool pool_grow(struct sm *s)
 {
     uint32_t n = s->pool_size ? s->pool_size * 2 : 256;
-    uint32_t *free_ones = n >> PACKET_BITS ? NULL : realloc(s->pool_free, n * sizeof *free_ones);
+    uint32_t *free_ones = n >> PACKET_BITS ? NULL : slab_grow(s->pool_free, s->pool_size, n, sizeof *free_ones);
     if (!free_ones)
         return false;
     s->pool_free = free_ones;
-    struct packet *more = aligned_alloc(64, n * sizeof *more);
+    struct packet *more = slab_grow(s->pool, s->pool_size, n, sizeof *more);
     if (!more)
         return false;
-    if (s->pool_size)
-        memcpy(more, s->pool, s->pool_size * sizeof *more);
-    free(s->pool);
     s->pool = more;
     for (uint32_t i = s->pool_size; i < n; i++) {                     /* whole: they are saved, used or not */
         s->pool[i] = (struct packet){.tag = TAG_NOBODY};

@@ -1,6 +1,6 @@
 #include "timing/mshr.h"
 
-#include <stdlib.h>
+#include "runtime/base/slab.h"
 
 enum status mshr_create(struct mshr *m, uint32_t entries, uint32_t merge, struct error *err)
 {
@@ -11,8 +11,8 @@ enum status mshr_create(struct mshr *m, uint32_t entries, uint32_t merge, struct
         size *= 2;
     uint32_t n = entries * merge;
     *m = (struct mshr){.entries = entries, .merge = merge, .mask = size - 1, .free_node = n ? 0 : MSHR_NONE};
-    m->table = calloc(size, sizeof *m->table);
-    m->nodes = calloc(n ? n : 1, sizeof *m->nodes);
+    m->table = slab_alloc(size, sizeof *m->table);
+    m->nodes = slab_alloc(n, sizeof *m->nodes);
     if (!m->table || !m->nodes) {
         mshr_destroy(m);
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for %u MSHR entries", entries);
@@ -24,8 +24,8 @@ enum status mshr_create(struct mshr *m, uint32_t entries, uint32_t merge, struct
 
 void mshr_destroy(struct mshr *m)
 {
-    free(m->table);
-    free(m->nodes);
+    slab_free(m->table);
+    slab_free(m->nodes);
     m->table = NULL;
     m->nodes = NULL;
 }

@@ -13,6 +13,7 @@
  * come: that is their place in the order of memory.
  *
  * A slice that is held up until something is filled or sent to DRAM sleeps. Hardware would try again each cycle, and each try is counted: slice_count does so later. */
+#include "runtime/base/slab.h"
 #include "timing/model.h"
 
 #include <stdlib.h>
@@ -30,10 +31,10 @@ enum status slice_create(struct slice *l, const struct timing_gpu *g, uint32_t n
     if (st != ST_OK)
         return st;
     l->l2.map = &g->map;
-    l->by_sm = calloc(g->n_sms, sizeof *l->by_sm);
+    l->by_sm = slab_alloc(g->n_sms, sizeof *l->by_sm);
     l->present = calloc((g->n_sms + 63) / 64, sizeof *l->present);
     l->rop_room = c->mem.l2_latency + c->mem.queue_in + ROP_MOST_SECTORS;       /* the delay holds one a cycle */
-    l->rop = calloc(l->rop_room, sizeof *l->rop);
+    l->rop = slab_alloc(l->rop_room, sizeof *l->rop);
     if (!l->by_sm || !l->present || !l->rop || !ring_create(&l->to_dram, c->mem.queue_to_dram + LINE_SECTORS) ||
         !ring_create(&l->from_dram, c->mem.queue_from_dram))
         return error_set(err, ST_OUT_OF_MEMORY, "no host memory for L2 slice %u", number);
@@ -51,10 +52,10 @@ void slice_destroy(struct slice *l)
     vec_free(&l->arrivals);
     for (unsigned t = 0; t < MAX_THREADS; t++)
         vec_free(&l->out[t]);
-    free(l->by_sm);
+    slab_free(l->by_sm);
     free(l->present);
-    free(l->nodes);
-    free(l->rop);
+    slab_free(l->nodes);
+    slab_free(l->rop);
     free(l->to_dram.at);
     free(l->from_dram.at);
 }
@@ -67,7 +68,7 @@ static struct packet *packet_of(const struct channel *c, uint32_t handle) { retu
 static uint32_t nodes_grow(struct slice *l)
 {
     uint32_t n = l->n_nodes ? l->n_nodes * 2 : 256;
-    struct packet_node *more = realloc(l->nodes, n * sizeof *more);
+    struct packet_node *more = slab_grow(l->nodes, l->n_nodes, n, sizeof *more);
     if (!more)
         return NO_NODE;
     for (uint32_t i = l->n_nodes; i < n; i++)

@@ -1,3 +1,4 @@
+#include "runtime/base/slab.h"
 #include "timing/state.h"
 
 #include <stdlib.h>
@@ -69,14 +70,12 @@ static char **pointer(const struct state_field *f, char *p) { return (char **)(v
 
 static bool grown(struct state *s, const struct state_field *f, const char *name, char *p)
 {
-    enum { CACHE_LINE = 64 };
-    size_t n = f->count(s, p), bytes = (n * f->element + CACHE_LINE) / CACHE_LINE * CACHE_LINE;
+    size_t n = f->count(s, p);
     if (state_loads(s)) {
-        char *more = aligned_alloc(CACHE_LINE, bytes);
+        char *more = slab_alloc(n, f->element);
         if (!more)
             return fail(s);
-        memset(more, 0, bytes);
-        free(*pointer(f, p));
+        slab_free(*pointer(f, p));
         *pointer(f, p) = more;
     }
     return elements(s, f, name, *pointer(f, p), n);

@@ -23,7 +23,7 @@ struct state {
 enum state_kind {
     STATE_HOST,                                /* this process's own, or made from the configuration: kept as it is */
     STATE_ARRAY,                               /* pointer to elements whose number follows from the configuration */
-    STATE_GROWN,                               /* pointer to elements whose number changes: aligned_alloc, for the host's cache lines */
+    STATE_GROWN,                               /* pointer to elements whose number changes: of slab_alloc */
     STATE_VECTOR,                              /* VEC() */
     STATE_PART,                                /* a struct with a table of its own, or an array of them */
     STATE_CALL,                                /* what `call` writes and reads in place of it */
