@@ -383,7 +383,7 @@ void past_step(struct debug_run *r, const struct emu_cta *cta, uint32_t warp)
 void past_started(struct debug_run *r)
 {
     if (logs(r))
-        log_add(r->history, &(struct entry){.kind = ENTRY_START, .at = r->history->here});
+        log_add(r->history, &(struct entry){.kind = ENTRY_START, .at = r->history->here, .run = r});
 }
 
 void past_wrote(struct debug_run *r, const struct focus *f, uint64_t at, const void *value, size_t bytes)

@@ -401,7 +401,7 @@ static bool redo(struct debug_run *r, const struct stamp *at, struct out *event)
     bool looked = true;                        /* at the warp of the stop, and nothing was done since */
     for (; replay.cursor < h->log.n && stamp_reached(&h->log.at[replay.cursor].at, at); replay.cursor++) {
         struct entry *e = &h->log.at[replay.cursor];
-        struct emu_cta *cta = e->run ? run_block(e->run, e->block) : NULL;
+        struct emu_cta *cta = run_block(e->run, e->block);
         int32_t patience = 0;
         if (e->kind == ENTRY_START)
             (void)grid_start_more(r->op);
