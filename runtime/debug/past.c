@@ -187,6 +187,8 @@ static const char *history_begin(struct debug_run *r, bool interest)
     h->first->insns = past_now(r);
     h->spacing = spacing_of(h, bytes + moment_work(h->first));
     h->due = h->first->insns + h->spacing;
+    if (h->gpu)
+        past_spent(bytes + moment_work(h->first));
     return NULL;
 }
 
@@ -212,6 +214,7 @@ void past_begin(struct debug_run *r)
     if (!r->history)
         return;
     r->history->gpu = gpu;
+    r->history->whole = r->history->whole || r->op->u.launch.run->cluster_ctas > 1;
     r->history->users++;
     r->history->stale = other != NULL;
 }
@@ -227,11 +230,11 @@ static void begin_now(struct debug_run *r, bool interest)
     ground_forget();
 }
 
-/* A moment of a simulated GPU takes some milliseconds, in which small kernels end: where nobody may want to stop the first one is made later. */
+/* A moment of a simulated GPU takes some ten milliseconds, in which small kernels end: where nobody may want to stop, or there were many, the first one is made later. */
 static bool begins_later(struct debug_run *r, bool interest)
 {
     struct history *h = r->history;
-    if (!h->gpu || interest)
+    if (!h->gpu || (interest && past_affords(h)))
         return false;
     history_forget(h);
     h->why_not = NULL;
@@ -292,7 +295,7 @@ const char *past_why_not(const struct debug_run *r)
         return h ? h->why_not : "no host memory";
     if (h->stale)
         return "memory was changed by others while the kernel ran";
-    return h->first ? NULL : h->gpu ? "no breakpoint was set in it, and it has hardly begun" : "its blocks ran on several threads";
+    return h->first ? NULL : h->gpu ? "it has hardly begun, and no breakpoint was set in it, or many small kernels have run since the last stop" : "its blocks ran on several threads";
 }
 
 bool past_can_begin_anew(const struct debug_run *r) { return !past_why_not(r) && r->history->at_launch && !r->history->ground.with_host && !r->history->stopped; }
@@ -354,6 +357,8 @@ void past_stop(struct debug_run *r, struct emu_cta *cta, uint32_t warp)
         r->history->here = cta ? stamp_of(r, cta, warp) : (struct stamp){.insns = past_now(r), .cycle = dbg.cycle, .run = r};
         r->history->between = !cta;
         r->history->stopped = true;
+        if (r->history->gpu)
+            past_budget_renew(r->history);
     }
 }
 

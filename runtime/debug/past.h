@@ -21,6 +21,7 @@ struct history {
     struct device *gpu;                        /* simulated: the history is that of all kernels on it, and begins anew when one begins or ends; NULL: of one kernel */
     unsigned users;                            /* kernels */
     uint64_t boundary, gap;                    /* of a simulated GPU: instructions at the last window's end; most that were in one */
+    bool whole;                                /* a window that ends elsewhere makes other cycles: there are clusters, whose blocks see each other a window late */
     VEC(uint64_t) ends; uint64_t end;          /* cycles at which its turns ended, in order; of the present turn: windows end there, so that warps issue in an order of theirs */
     struct ground ground;                      /* memory when the history began; */
     struct moment *first;                      /* and the blocks. NULL: there is no history */
@@ -40,6 +41,10 @@ enum { RUNS_MOST = 256 };                      /* kernels at once on a simulated
 uint64_t past_now(const struct debug_run *r);          /* instructions since the history began, or as struct moment has them */
 size_t past_ops(const struct history *h, struct op *out[RUNS_MOST]);   /* the kernels whose history it is */
 struct debug_run *past_run_on(const struct device *d);  /* some kernel on the simulated GPU; NULL: there is none */
+/* Whether a first moment may be made, which takes as long as some hundred thousand instructions, while small kernels begin by the thousand. */
+bool past_affords(const struct history *h);
+void past_spent(uint64_t bytes);                       /* one was made, with a copy of so much */
+void past_budget_renew(const struct history *h);       /* somebody looks, which takes longer than all of it */
 void past_ends_forget(struct history *h);              /* of turns behind the present one: they may end elsewhere now */
 uint64_t past_since(const struct debug_run *r, uint64_t *gap);         /* instructions since the last boundary; most between two */
 struct stamp stamp_of(const struct debug_run *r, const struct emu_cta *cta, uint32_t warp);

@@ -186,6 +186,9 @@ bool past_restore(struct debug_run *r)
     return good;
 }
 
+/* The cycle that the replay ends at is that of a look, since no window ends there. */
+static bool cycle_by_look(const struct history *h) { return replay.stage == GO && replay.cycle && h->whole; }
+
 /* Before every instruction: where it is searched so, and from the last boundary on before a place that has to be recognized. */
 bool past_every(void)
 {
@@ -194,7 +197,7 @@ bool past_every(void)
         return replay.active;
     const struct history *h = r->history;
     uint64_t near = past_now(r) + replay.gap;
-    return atomic_load(&dbg.interrupt) || (replay.want < WANT_HIT && replay.stage != APPROACH) || replay.to_first || (replay.last && h->here.insns <= near) ||
+    return atomic_load(&dbg.interrupt) || cycle_by_look(h) || (replay.want < WANT_HIT && replay.stage != APPROACH) || replay.to_first || (replay.last && h->here.insns <= near) ||
            (replay.cursor < h->log.n && h->log.at[replay.cursor].at.insns <= near);
 }
 
@@ -372,6 +375,12 @@ bool replay_cycle_come(struct debug_run *r, struct out *event)
 static bool look(struct debug_run *r, struct emu_cta *cta, uint32_t warp, struct out *event)
 {
     bool there = ++replay.looks == replay.target && replay.stage == GO && !replay.cycle;
+    if (cycle_by_look(r->history) && dbg.cycle >= replay.cycle) {
+        struct emu_cta *was = run_block(replay.run, replay.block);
+        there = true;
+        cta = was ? was : cta;
+        warp = was ? replay.warp : warp;
+    }
     if (!there && (r->history->gpu || (replay.stage == SEARCH && replay.want == WANT_HIT)))
         consider_watch(r, cta, warp, replay.looks);
     if (replay.stage == SEARCH)

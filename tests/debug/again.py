@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 
 def session(build, limit, program, commands, folder):
-    options = ["--sim", "--gpu=v100", f"--out={folder}", "--sample.every=700"]
+    options = ["--sim", "--gpu=h100", f"--out={folder}", "--sample.every=700"]
     done = subprocess.run([f"{build}/heddle", "debug", "-q", "-ex", "set trace-commands on"] + options + [f"{build}/debug-host"] + program.split(),
                           input="\n".join(commands + ["delete", "continue"]).encode() + b"\n", capture_output=True, timeout=limit)
     said = done.stderr.decode(errors="replace")
@@ -44,10 +44,13 @@ TESTS = {
     "stops": ("tests/debug/back.ptx 256 _Z4stirPii,4,64", ["break back.cu:16 thread 8"], "continue", "reverse-continue", 20),
     "steps": ("tests/debug/back.ptx 256 _Z4stirPii,4,64", ["tbreak back.cu:13 block 2,0,0"], "stepi", "reverse-stepi", 40),
     "lines": ("tests/debug/back.ptx 256 _Z4stirPii,1,32", ["tbreak back.cu:13"], "next", "reverse-next", 9),
-    "cycles": ("tests/debug/back.ptx 256 _Z4stirPii,4,64", ["tbreak back.cu:16 block 1,0,0"], "cycle 333", "reverse-cycle 333", 6),
+    # one block: a stop at a cycle ends a window, and what blocks that race read from each other depends on windows
+    "cycles": ("tests/debug/back.ptx 256 _Z4stirPii,1,64", ["tbreak back.cu:16"], "cycle 333", "reverse-cycle 333", 6),
     "cycle-break": cycle_break,
     "malloc": ("tests/debug/back.ptx 256 _Z4keepPii,2,64", ["break back.cu:27 thread 40"], "continue", "reverse-continue", 7),
     "kernels": ("-a tests/debug/back.ptx 256 _Z4stirPii,4,64 _Z4stirPii,3,32", ["break back.cu:16 thread 0"], "continue", "reverse-continue", 12),
+    "clusters": ("tests/debug/ring.ptx 256 _Z4ringPii,8,64", ["tbreak ring.cu:14 block 5,0,0"], "stepi", "reverse-stepi", 25),
+    "cycles-of-clusters": ("tests/debug/ring.ptx 256 _Z4ringPii,8,64", ["tbreak ring.cu:14 block 5,0,0"], "cycle 97", "reverse-cycle 60", 4),
     "many": ("tests/debug/back.ptx 4096 _Z4stirPii,2000,64", ["break back.cu:16 thread 8 block 1900,0,0"], "continue", "reverse-continue", 5),
 }
 
@@ -67,9 +70,10 @@ def run(name, build, limit):
         return f"exit status {status}, {len(found)} stops of {3 * n + 1}", text
     there, here, once_more = found[:n + 1], found[n + 1:2 * n + 1], found[2 * n + 1:]
     # a step back ends where the step began, a hit is before the hit behind it
-    if here != there[-2::-1]:
+    exact = not name.startswith("cycles-of")       # there the first warp that comes to a cycle stops
+    if exact and here != there[-2::-1]:
         return f"went back to {here}, had come by {there[:-1]}", text
-    if once_more != there[1:]:
+    if exact and once_more != there[1:]:
         return f"came to {once_more}, the first time to {there[1:]}", text
     if files != plain or again != printed:
         return "cycles, statistics or what the program prints differ from a session that never went back", text
