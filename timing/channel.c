@@ -30,6 +30,7 @@ enum status channel_create(struct channel *c, struct timing_gpu *g, uint32_t num
     c->front_delay = g->config.mem.l2_latency > g->window ? core_to_l2(c, g->config.mem.l2_latency - g->window) : 0;   /* the way back has the rest of the slice's latency */
     c->atomic_delay = core_to_l2(c, g->config.mem.atomic_latency);
     c->way_back = clock_convert(&g->clocks, CLOCK_CORE, CLOCK_ICNT, g->window);
+    c->crossing = 2 * clock_convert(&g->clocks, CLOCK_CORE, CLOCK_ICNT, g->config.mem.partition_latency);
     c->port_cycles = g->config.l2.port && g->config.l2.port < SECTOR_BYTES ? SECTOR_BYTES / g->config.l2.port : 1;
     c->delay_room = (uint32_t)c->dram_delay + 1;       /* one enters a cycle: more are in it only when DRAM holds them up */
     c->slices = slab_alloc(n, sizeof *c->slices);
@@ -165,7 +166,7 @@ bool channel_idle(const struct channel *c)
 {
     for (uint32_t i = 0; i < c->gpu->config.mem.slices; i++)
         for (unsigned t = 0; t < c->gpu->n_threads; t++)
-            if (c->slices[i].out[t].n)
+            if (c->slices[i].out[t].n || c->slices[i].far[t].n)
                 return false;
     return channel_next(c) == NEVER;
 }

@@ -62,7 +62,7 @@ void timing_gpu_clear(struct timing_gpu *g)
     for (uint32_t i = 0; i < g->n_channels; i++)
         for (uint32_t k = 0; k < g->config.mem.slices; k++)
             for (unsigned t = 0; t < MAX_THREADS; t++)
-                g->channels[i].slices[k].out[t].n = 0;
+                g->channels[i].slices[k].out[t].n = g->channels[i].slices[k].far[t].n = 0;
     for (unsigned t = 0; t < g->n_threads; t++) {
         g->exchange[t].no_memory = false;
         memset(g->exchange[t].granted, 0, g->n_sms * sizeof *g->exchange[t].granted);

@@ -36,6 +36,7 @@ enum timing_slice_hash { TIMING_SLICE_LINEAR, TIMING_SLICE_XOR, TIMING_SLICE_IPO
                          TIMING_SLICE_IPOLY_MOD = 6 };                 /* mem.hash */
 enum timing_dram_order { TIMING_FCFS, TIMING_FRFCFS };                                  /* dram.scheduler */
 enum timing_collect { TIMING_COLLECT_DETAILED, TIMING_COLLECT_SIMPLE };                        /* rf.model */
+enum timing_halves { TIMING_HALVES_HALVES, TIMING_HALVES_ALTERNATE };                             /* mem.partition_interleave */
 enum timing_dram_hash { TIMING_DRAM_LINEAR, TIMING_DRAM_XOR, TIMING_DRAM_IPOLY };          /* dram.bank_hash */
 enum timing_group_bits { TIMING_GROUP_HIGH, TIMING_GROUP_LOW };                         /* dram.group_bits */
 enum timing_noc { TIMING_NOC_BOOKSIM = 1, TIMING_NOC_CROSSBAR };                        /* noc.kind */

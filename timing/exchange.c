@@ -20,8 +20,8 @@ void exchange_replies(struct timing_gpu *g, unsigned t)
     for (uint32_t i = 0; i < g->n_channels; i++)
         for (uint32_t k = 0; k < g->config.mem.slices; k++) {
             struct slice *l = &g->channels[i].slices[k];
-            e->no_memory |= !mail_add(m, l->out[t].at, l->out[t].n);
-            l->out[t].n = 0;
+            e->no_memory |= !mail_add(m, l->out[t].at, l->out[t].n) || !mail_add(m, l->far[t].at, l->far[t].n);
+            l->out[t].n = l->far[t].n = 0;
         }
     mail_sort(m);
     for (uint32_t i = 0; i < g->n_sms; i++) {

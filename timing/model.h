@@ -8,6 +8,7 @@
  *     side.c         read-only caches of these                      texture.c     textures and surfaces
  *     lsu.c          loads, stores, shared memory, L1               cache.c mshr.c coalesce.c addrmap.c hash.c   parts
  *     cluster.c      CTAs that belong together                       tensor.c      matrix products
+ *     halves.c       an L2 in two halves
  *     state.c state_model.c   all of it as bytes: a pointer that is added here has a row there
  *     scheduler/     warp scheduling policies                       replacement/ dram_order/   policies
  *
@@ -61,6 +62,7 @@ struct packet {
     uint8_t type;                              /* enum timing_access_type */
     uint8_t sectors;                           /* how many 32-byte sectors from address on; one reply answers them all */
     uint8_t left;                              /* of these, not done in the slice */
+    uint8_t far;                               /* the reply crosses to the other half of the die */
     uint8_t data;                              /* sectors that the reply brings, 0 for an acknowledgement */
     struct line_mask bytes;                    /* written bytes, relative to the 128-byte line */
 };
@@ -310,6 +312,7 @@ void texture_push(struct sm *s, struct mem_op *m, const struct emu_event *e);
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------- */
 
+enum { HALVES = 2 };
 struct waiting { uint64_t address, due; uint32_t packet; };    /* one sector of a packet; due: L2 cycle */
 struct slice {
     uint32_t number;
@@ -330,7 +333,9 @@ struct slice {
     struct packet_node { uint32_t packet, next; } *nodes; uint32_t n_nodes, free_node;
     uint64_t *present;                         /* bit s: by_sm[s] is not empty */
     struct cache l2; struct mshr mshr;
+    bool halved; struct cache near[HALVES];    /* halves.c */
     VEC(struct message) out[MAX_THREADS];      /* replies of this half window, by the host thread of the SM; ascending in time */
+    VEC(struct message) far[MAX_THREADS];      /* those that cross to the other half */
     struct timing_slice_stats stats;
 };
 struct channel;
@@ -343,6 +348,14 @@ void slice_count(struct channel *c, struct slice *l, uint64_t until);      /* wh
 void slice_sent(struct channel *c, struct slice *l);         /* the channel has taken one of to_dram */
 uint64_t slice_atom(const struct slice *l, uint64_t address);              /* the line or sector that it lies in */
 
+/* halves.c: where the slice is halved */
+enum status halves_create(struct slice *l, const struct timing_gpu *g, struct error *err) MUST_CHECK;
+void halves_destroy(struct slice *l);
+void halves_arrive(const struct timing_gpu *g, const struct slice *l, uint32_t handle, struct packet *p);              /* it was granted */
+void halves_hit(const struct timing_gpu *g, struct slice *l, uint32_t handle, struct packet *p, uint64_t sector);      /* reads what is in the slice */
+void halves_filled(const struct timing_gpu *g, struct slice *l, uint32_t handle, uint64_t sector);                     /* read what came from DRAM */
+void halves_written(const struct timing_gpu *g, struct slice *l, uint32_t handle, uint64_t sector);
+
 struct delayed { uint64_t due, address; uint32_t slice; bool write; };         /* due: L2 cycle */
 struct channel {
     struct timing_gpu *gpu;
@@ -354,7 +367,7 @@ struct channel {
     bool fresh;                                /* something arrived */
     uint64_t dram_from;                        /* before this cycle DRAM has nothing for the slices */
     uint64_t dram_delay, front_delay, atomic_delay, port_cycles;       /* L2 cycles: in front of DRAM, and of a slice; of an atomic; that a sector holds the data port */
-    uint64_t way_back;                         /* interconnect cycles of a reply */
+    uint64_t way_back, crossing;               /* interconnect cycles of a reply; what a far one takes more, both ways */
     struct expected { uint64_t address; uint32_t slice; } expected[3];   /* reads that DRAM has issued: the host fetches what they will need, step by step */
     struct delayed *delay; uint32_t delay_room, delay_at, delay_n;     /* ring: dram.latency */
     uint32_t turn;                             /* slice asked first */

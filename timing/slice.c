@@ -28,6 +28,7 @@ enum status slice_create(struct slice *l, const struct timing_gpu *g, uint32_t n
     enum status st = cache_create(&l->l2, &spec, err);
     if (st == ST_OK)
         st = mshr_create(&l->mshr, c->l2.mshrs, c->l2.merge, err);
+    st = st == ST_OK ? halves_create(l, g, err) : st;
     if (st != ST_OK)
         return st;
     l->l2.map = &g->map;
@@ -50,8 +51,11 @@ void slice_destroy(struct slice *l)
     cache_destroy(&l->l2);
     mshr_destroy(&l->mshr);
     vec_free(&l->arrivals);
-    for (unsigned t = 0; t < MAX_THREADS; t++)
+    halves_destroy(l);
+    for (unsigned t = 0; t < MAX_THREADS; t++) {
         vec_free(&l->out[t]);
+        vec_free(&l->far[t]);
+    }
     slab_free(l->by_sm);
     free(l->present);
     slab_free(l->nodes);
@@ -145,9 +149,10 @@ static void sector_done(struct channel *c, struct slice *l, uint32_t handle)
     p->data = p->kind == REQUEST_READ || p->kind == REQUEST_STRONG_READ ? p->sectors : p->kind == REQUEST_ATOMIC;
     l->out_from = slot + (p->data ? p->data : 1);
     l->stats.replies += p->data;
-    struct message *to = vec_add(&l->out[thread_of_sm(g, packet_sm(handle))]);
+    unsigned thread = thread_of_sm(g, packet_sm(handle));
+    struct message *to = p->far ? vec_add(&l->far[thread]) : vec_add(&l->out[thread]);
     if (to)
-        *to = (struct message){.time = l->out_from - 1 + ICNT_CYCLES + c->way_back, .packet = handle, .slice = l->number};
+        *to = (struct message){.time = l->out_from - 1 + ICNT_CYCLES + c->way_back + (p->far ? c->crossing : 0), .packet = handle, .slice = l->number};
     l->n_granted--;
     c->packets++;
 }
@@ -191,7 +196,9 @@ static void grant(struct channel *c, struct slice *l)
     count_arrival(c, l, p);
     l->grant = sm + 1 < c->gpu->n_sms ? sm + 1 : 0;
     c->granted[sm]++;
-    p->left = 0;
+    p->left = p->far = 0;
+    if (l->halved)
+        halves_arrive(c->gpu, l, handle, p);
     uint64_t due = c->now + (p->source == SOURCE_TEXTURE ? 0 : c->front_delay);
     for (uint32_t k = 0; k < p->sectors; k++) {
         unsigned sector = (unsigned)((p->address / SECTOR_BYTES + k) % LINE_SECTORS);
@@ -285,6 +292,8 @@ static bool read_sector(struct channel *c, struct slice *l, const struct waiting
     }
     cache_read(&l->l2, w->address, bytes, &v);
     count_access(l, p, TIMING_HIT);
+    if (l->halved)
+        halves_hit(c->gpu, l, w->packet, packet_of(c, w->packet), w->address);
     if (p->kind == REQUEST_ATOMIC) {
         cache_update(&l->l2, w->address, &p->bytes, true);
         l->stats.atomics++;
@@ -298,6 +307,8 @@ static bool whole_sector(const struct packet *p, uint64_t address) { return p->b
 static bool write_sector(struct channel *c, struct slice *l, const struct waiting *w, const struct packet *p)
 {
     struct cache_victim v;
+    if (l->halved)
+        halves_written(c->gpu, l, w->packet, w->address);
     if (!out_room(c, l)) {                     /* time alone makes room there */
         count_refused(l, p, TIMING_MISS_QUEUE_FULL, 1);
         return false;
@@ -378,6 +389,8 @@ static void wake_packet(void *user, uint32_t handle)
     if (p->kind == REQUEST_WRITE || p->kind == REQUEST_STRONG_WRITE || p->kind == REQUEST_ATOMIC)
         cache_update(&l->l2, f->address, &p->bytes, true);
     l->stats.atomics += p->kind == REQUEST_ATOMIC;
+    if (l->halved)
+        halves_filled(f->c->gpu, l, handle, f->address);
     sector_done(f->c, l, handle);
 }
 

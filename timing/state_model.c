@@ -63,7 +63,7 @@ COUNT(n_nodes, struct slice, o->n_nodes)
 static const struct state_field slice_fields[] = {
     PART(struct slice, l2, &cache), PART(struct slice, mshr, &mshr), VECTOR(struct slice, arrivals), ARRAY(struct slice, by_sm, n_sms, NULL), GROWN(struct slice, nodes, n_nodes),
     ARRAY(struct slice, present, n_present, NULL), ARRAY(struct slice, rop, n_rop, NULL), PART(struct slice, to_dram, &ring), PART(struct slice, from_dram, &ring),
-    HOST(struct slice, out)};
+    HOST(struct slice, out), HOST(struct slice, far), PARTS(struct slice, near, &cache)};
 static const struct state_type slice = TYPE(struct slice, slice_fields);
 
 COUNT(n_dram_nodes, struct dram, o->n_nodes)

@@ -18,8 +18,18 @@ __global__ void chase(void **first, int warm, int steps, long long *out)
     *out = now() - start + (p == nullptr);
 }
 
-// Brings a set into the L2.
-__global__ void touch(const char *a, size_t bytes, int *out)
+// Brings lines into the L2, in the order in which they will be followed, by the SM that will do so: of a divided L2 its half then has the last ones.
+__global__ void touch(const char *set, const unsigned *order, unsigned lines, int *out)
+{
+    int sum = 0;
+    for (unsigned i = threadIdx.x; i < lines; i += blockDim.x)
+        sum += __ldcg((const int *)(set + (size_t)order[i] * LINE));
+    if (sum == 1)
+        *out = sum;
+}
+
+// Fills the L2 with something else.
+__global__ void sweep(const char *a, size_t bytes, int *out)
 {
     int sum = 0;
     for (size_t i = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * 32; i < bytes; i += (size_t)gridDim.x * blockDim.x * 32)
@@ -35,11 +45,12 @@ int main(int argc, char **argv)
     size_t most = 131072u * 1024u;
     size_t l2 = (size_t)micro_gpu().l2CacheSize;
     char *set, *other, *host = (char *)malloc(most);
-    unsigned *order = (unsigned *)malloc(most / LINE * sizeof *order);
+    unsigned *order = (unsigned *)malloc(most / LINE * sizeof *order), *there;
     long long *out;
     CHECK(cudaMalloc(&set, most));
     CHECK(cudaMalloc(&other, l2 + l2 / 4));
     CHECK(cudaMalloc(&out, sizeof *out));
+    CHECK(cudaMalloc(&there, most / LINE * sizeof *there));
     int n = argc > 1 ? argc - 1 : (int)(sizeof standard / sizeof *standard);
     for (int i = 0; i < n; i++) {
         int kb = argc > 1 ? atoi(argv[i + 1]) : standard[i];
@@ -59,10 +70,13 @@ int main(int argc, char **argv)
         for (size_t k = 0; k < lines; k++)
             *(char **)(host + (size_t)order[k] * LINE) = set + (size_t)order[(k + 1) % lines] * LINE;
         CHECK(cudaMemcpy(set, host, bytes, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy(there, order, lines * sizeof *order, cudaMemcpyHostToDevice));
         // A set that fits is there; of one that does not nothing is, as after a walk through all of it.
-        bool fits = bytes <= l2;
-        touch<<<micro_gpu().multiProcessorCount, 256>>>(fits ? set : other, fits ? bytes : l2 + l2 / 4, (int *)out);
-        chase<<<1, 32>>>((void **)set, kb <= 256 ? (int)lines : 0, STEPS, out);
+        if (bytes <= l2)
+            touch<<<1, 1024>>>(set, there, (unsigned)lines, (int *)out);
+        else
+            sweep<<<micro_gpu().multiProcessorCount, 256>>>(other, l2 + l2 / 4, (int *)out);
+        chase<<<1, 32>>>((void **)(set + (size_t)order[0] * LINE), kb <= 256 ? (int)lines : 0, STEPS, out);
         report(cycles_at(out) / STEPS, "cycles", "chase", "load latency, working set %d KB", kb);
     }
     return 0;

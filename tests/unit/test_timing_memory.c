@@ -170,6 +170,68 @@ START_TEST(a_write_of_no_bytes_is_answered)
 }
 END_TEST
 
+/* ---- an L2 in two halves ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Cycles of a load that hits L2, `first` bytes into the memory; one warp on SM 0. */
+static double hit_at(unsigned first)
+{
+    uint64_t took[2];
+    for (int k = 0; k < 2; k++) {
+        head();
+        PUT("add.s64 %%rd4, %%rd1, %u;\n", first);
+        for (int i = 0; i < (k ? 60 : 10); i++) PUT("ld.global.cg.u64 %%rd5, [%%rd4]; add.s64 %%rd4, %%rd4, %%rd5;\n");
+        tail();
+        took[k] = simulate(1, 1, 0, 1).cycles;
+    }
+    return (double)(took[1] - took[0]) / 50;
+}
+
+/* Without copies an address belongs to a half, and its way is longer by both crossings from the other one. */
+START_TEST(the_far_half_is_further_away)
+{
+    enum { STRIDE = 4096 };
+    double whole = hit_at(0);
+    set("mem.partitions", "2");
+    set("mem.partition_stride", "4096");
+    set("mem.partition_latency", "70");
+    unsigned first = (uintptr_t)run.out / STRIDE % 2;
+    ck_assert_double_eq_tol(hit_at(first * STRIDE), whole, 0.1);
+    ck_assert_double_eq_tol(hit_at((1 - first) * STRIDE), whole + 140, 1);
+}
+END_TEST
+
+/* With copies a sector is far once for each half: what the SMs of one half have read is near to all of it. */
+START_TEST(a_half_keeps_what_it_read)
+{
+    enum { SECTORS = 64 };
+    static const char *const ctas[] = {"1", "4"};      /* on the first half; on both */
+    part = "a100";
+    set("sm.clusters", "4");
+    set("l1d", "none");
+    set("lsu.adaptive", "off");
+    set("lsu.unified", "0");
+    for (unsigned k = 0; k < 2; k++) {
+        head();
+        PUT("mul.lo.s32 %%r5, %%r4, 32; cvt.u64.u32 %%rd4, %%r5; add.s64 %%rd4, %%rd4, %%rd1; ld.global.cg.u32 %%r6, [%%rd4]; bar.sync 0;\n");        /* from DRAM */
+        for (int i = 0; i < 400; i++) PUT("add.s32 %%r7, %%r7, %%r6;\n");
+        PUT("ld.global.cg.u32 %%r8, [%%rd4+4096]; bar.sync 0; add.s32 %%r7, %%r7, %%r8; ld.global.cg.u32 %%r8, [%%rd4]; add.s32 %%r7, %%r7, %%r8; bar.sync 0; ld.global.cg.u32 %%r8, [%%rd4+4096];\n");
+        tail();
+        run_open(text);
+        struct timing_gpu *g = sim_gpu(1);
+        struct emu_grid *grid;
+        struct timing_stats st;
+        for (unsigned i = 0; i < SECTORS; i++)
+            timing_touch(g, (uint64_t)(uintptr_t)run.out + 4096 + i * 32);
+        sim_start(g, &grid, (uint32_t)atoi(ctas[k]), SECTORS, 0);
+        ck_assert_int_eq(timing_gpu_run(g, 100000000), TIMING_KERNEL_ENDED);
+        timing_gpu_stats(g, &st);
+        ck_assert_uint_eq(st.slice.far_hits, (k + 1) * SECTORS);
+        timing_gpu_free(g);
+        emu_grid_free(grid);
+    }
+}
+END_TEST
+
 /* ---- copies without waiting, matrices ----------------------------------------------------------------------------------------------------------- */
 
 /* Cycles from two copies, a group each, to behind the wait; out[0], out[1]: what arrived. */
@@ -222,6 +284,7 @@ END_TEST
 
 START_TEST(memory_is_the_same_for_any_number_of_host_threads)
 {
+    part = _i ? "a100" : "v100";
     head();
     PUT("mul.lo.s32 %%r5, %%r1, 2654435; and.b32 %%r5, %%r5, 262140; cvt.u64.u32 %%rd4, %%r5; add.s64 %%rd4, %%rd4, %%rd1; ld.global.u32 %%r6, [%%rd4]; add.s32 %%r6, %%r6, 1;\n"
         "st.global.u32 [%%rd4+262144], %%r6; atom.global.add.u32 %%r7, [%%rd1+%u], 1;\nred.global.add.u32 [%%rd4+524288], %%r7;\n", 1 << 19);
@@ -248,9 +311,11 @@ int main(void)
     tcase_add_loop_test(c, write_allocation_reads_what_its_policy_says, 0, 4);
     tcase_add_test(c, a_refused_write_reads_once);
     tcase_add_test(c, a_write_of_no_bytes_is_answered);
+    tcase_add_test(c, the_far_half_is_further_away);
+    tcase_add_test(c, a_half_keeps_what_it_read);
     tcase_add_test(c, copies_are_waited_for_by_group);
     tcase_add_test(c, fragments_are_memory_traffic);
-    tcase_add_test(c, memory_is_the_same_for_any_number_of_host_threads);
+    tcase_add_loop_test(c, memory_is_the_same_for_any_number_of_host_threads, 0, 2);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
