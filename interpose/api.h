@@ -29,6 +29,10 @@ extern _Thread_local struct api_thread api_thread;
 
 /* The calling thread's context: ST_NOT_INITIALIZED, ST_INVALID_CONTEXT (none), ST_CONTEXT_IS_DESTROYED, its sticky error, or ST_OK. */
 enum status api_context(struct rt_context **out) MUST_CHECK;
+/* What programs call a context: one of its own, or a green context (*g), which is the primary one of a device with some of its SMs; and back. */
+enum status api_context_named(CUcontext handle, struct rt_context **c, struct rt_green **g) MUST_CHECK;
+CUcontext api_context_handle(struct rt_context *c, struct rt_green *g);
+enum status api_context_green(CUcontext handle, struct rt_context **out, struct rt_green **g) MUST_CHECK;      /* as the next one */
 /* c when it is given, else the thread's. */
 enum status api_context_or_current(CUcontext c, struct rt_context **out) MUST_CHECK;
 /* ST_NOT_INITIALIZED, ST_INVALID_DEVICE or ST_OK. */

@@ -60,7 +60,7 @@ enum status cu_ctx_create(CUcontext *out, unsigned flags, CUdevice dev)
     struct rt_context *c;
     st = rt_context_create(&c, dev, flags);
     if (st == ST_OK)
-        st = rt_push_current(c);
+        st = rt_push_current(c, NULL);
     if (st == ST_OK)
         *out = c;
     return st;
@@ -86,15 +86,19 @@ enum status cu_ctx_destroy(CUcontext ctx)
         return ST_NOT_INITIALIZED;
     if (!ctx)
         return ST_INVALID_VALUE;
-    return rt_is(ctx, RT_CONTEXT) ? rt_context_destroy(ctx) : ST_CONTEXT_IS_DESTROYED;
+    return rt_is(ctx, RT_CONTEXT) ? rt_context_destroy(ctx) : rt_is(ctx, RT_GREEN) ? ST_INVALID_CONTEXT : ST_CONTEXT_IS_DESTROYED;
 }
 
 /* The reference counting of CUDA 1: one reference, so attaching is looking and detaching is destroying. */
 enum status cu_ctx_attach(CUcontext *out, unsigned flags)
 {
+    struct rt_context *c;
     if (!out || flags)
         return ST_INVALID_VALUE;
-    return api_context(out);
+    enum status st = api_context(&c);
+    if (st == ST_OK)
+        *out = api_context_handle(c, rt_current_green());
+    return st;
 }
 
 enum status cu_ctx_detach(CUcontext ctx) { return cu_ctx_destroy(ctx); }
@@ -105,7 +109,10 @@ enum status cu_ctx_push_current(CUcontext ctx)
 {
     if (!rt_started())
         return ST_NOT_INITIALIZED;
-    return rt_is(ctx, RT_CONTEXT) ? rt_push_current(ctx) : ST_INVALID_CONTEXT;
+    struct rt_context *c;
+    struct rt_green *g;
+    enum status st = api_context_named(ctx, &c, &g);
+    return st == ST_OK ? rt_push_current(c, g) : st;
 }
 
 enum status cu_ctx_pop_current(CUcontext *out)
@@ -113,9 +120,10 @@ enum status cu_ctx_pop_current(CUcontext *out)
     if (!rt_started())
         return ST_NOT_INITIALIZED;
     struct rt_context *c;
-    enum status st = rt_pop_current(&c);
+    struct rt_green *g;
+    enum status st = rt_pop_current(&c, &g);
     if (st == ST_OK && out)
-        *out = c;
+        *out = api_context_handle(c, g);
     return st;
 }
 
@@ -123,7 +131,10 @@ enum status cu_ctx_set_current(CUcontext ctx)
 {
     if (!rt_started())
         return ST_NOT_INITIALIZED;
-    return !ctx || rt_is(ctx, RT_CONTEXT) ? rt_set_current(ctx) : ST_INVALID_CONTEXT;
+    struct rt_context *c = NULL;
+    struct rt_green *g = NULL;
+    enum status st = ctx ? api_context_named(ctx, &c, &g) : ST_OK;
+    return st == ST_OK ? rt_set_current(c, g) : st;
 }
 
 enum status cu_ctx_get_current(CUcontext *out)
@@ -132,19 +143,25 @@ enum status cu_ctx_get_current(CUcontext *out)
         return ST_NOT_INITIALIZED;
     if (!out)
         return ST_INVALID_VALUE;
-    *out = rt_current();
+    *out = api_context_handle(rt_current(), rt_current_green());
     return ST_OK;
 }
 
 /* ---- what a context knows ---- */
 
 /* For questions that a poisoned context still answers. */
-static enum status asked(CUcontext ctx, struct rt_context **out)
+static enum status asked_green(CUcontext ctx, struct rt_context **out, struct rt_green **g)
 {
-    enum status st = api_context_or_current(ctx, out);
+    enum status st = api_context_green(ctx, out, g);
     if (st == ST_NOT_INITIALIZED || st == ST_INVALID_CONTEXT || st == ST_CONTEXT_IS_DESTROYED)
         return st;
     return ST_OK;
+}
+
+static enum status asked(CUcontext ctx, struct rt_context **out)
+{
+    struct rt_green *any;
+    return asked_green(ctx, out, &any);
 }
 
 enum status cu_ctx_get_device_v2(CUdevice *device, CUcontext ctx)
@@ -185,12 +202,13 @@ enum status cu_ctx_set_flags(unsigned flags)
 enum status cu_ctx_get_id(CUcontext ctx, uint64_t *ctx_id)
 {
     struct rt_context *c;
-    enum status st = asked(ctx, &c);
+    struct rt_green *g;
+    enum status st = asked_green(ctx, &c, &g);
     if (st != ST_OK)
         return st;
     if (!ctx_id)
         return ST_INVALID_VALUE;
-    *ctx_id = rt_context_id(c);
+    *ctx_id = g ? rt_green_id(g) : rt_context_id(c);
     return ST_OK;
 }
 
@@ -210,8 +228,9 @@ enum status cu_ctx_get_api_version(CUcontext ctx, unsigned *version)
 enum status cu_ctx_synchronize_v2(CUcontext ctx)
 {
     struct rt_context *c;
-    enum status st = api_context_or_current(ctx, &c);
-    return st == ST_OK ? rt_context_synchronize(c) : st;
+    struct rt_green *g;
+    enum status st = api_context_green(ctx, &c, &g);
+    return st != ST_OK ? st : g ? rt_green_synchronize(g) : rt_context_synchronize(c);
 }
 
 enum status cu_ctx_synchronize(void) { return cu_ctx_synchronize_v2(NULL); }
@@ -303,32 +322,31 @@ enum status cu_ctx_reset_persisting_l2_cache(void)
 
 /* ---- peers ---- */
 
-static enum status peers(CUcontext peer, struct rt_context **own)
+static enum status peers(CUcontext handle, struct rt_context **own, struct rt_context **peer)
 {
+    struct rt_green *any;
     enum status st = api_context(own);
-    if (st != ST_OK)
-        return st;
-    return rt_is(peer, RT_CONTEXT) ? ST_OK : ST_INVALID_CONTEXT;
+    return st == ST_OK ? api_context_named(handle, peer, &any) : st;
 }
 
 enum status cu_ctx_enable_peer_access(CUcontext peer_context, unsigned flags)
 {
-    struct rt_context *c;
-    enum status st = peers(peer_context, &c);
+    struct rt_context *c, *peer;
+    enum status st = peers(peer_context, &c, &peer);
     if (st != ST_OK)
         return st;
     if (flags)
         return ST_INVALID_VALUE;
-    if (c == peer_context || rt_context_device(c) == rt_context_device(peer_context))
+    if (rt_context_device(c) == rt_context_device(peer))
         return ST_INVALID_DEVICE;
-    return rt_peer_enable(c, peer_context);
+    return rt_peer_enable(c, peer);
 }
 
 enum status cu_ctx_disable_peer_access(CUcontext peer_context)
 {
-    struct rt_context *c;
-    enum status st = peers(peer_context, &c);
-    return st == ST_OK ? rt_peer_disable(c, peer_context) : st;
+    struct rt_context *c, *peer;
+    enum status st = peers(peer_context, &c, &peer);
+    return st == ST_OK ? rt_peer_disable(c, peer) : st;
 }
 
 enum status cu_flush_gpu_direct_rdma_writes(int target, int scope)

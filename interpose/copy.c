@@ -159,7 +159,10 @@ enum status cu_memcpy_d2d_async(CUdeviceptr dst, CUdeviceptr src, size_t bytes, 
 
 static enum status peers(CUcontext a, CUcontext b)
 {
-    return rt_is(a, RT_CONTEXT) && rt_is(b, RT_CONTEXT) ? ST_OK : ST_INVALID_CONTEXT;
+    struct rt_context *c;
+    struct rt_green *any;
+    enum status st = api_context_named(a, &c, &any);
+    return st == ST_OK ? api_context_named(b, &c, &any) : st;
 }
 
 enum status cu_memcpy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t bytes)

@@ -11,22 +11,33 @@ enum status api_context(struct rt_context **out)
     struct rt_context *c = rt_current();
     if (!c)
         return ST_INVALID_CONTEXT;
-    if (!rt_is(c, RT_CONTEXT))
+    if (!rt_is(c, RT_CONTEXT) || (rt_current_green() && !rt_is(rt_current_green(), RT_GREEN)))
         return ST_CONTEXT_IS_DESTROYED;
     *out = c;
     return rt_context_error(c);
 }
 
-enum status api_context_or_current(CUcontext c, struct rt_context **out)
+enum status api_context_named(CUcontext handle, struct rt_context **c, struct rt_green **g)
 {
-    if (!c)
-        return api_context(out);
-    if (!rt_started())
-        return ST_NOT_INITIALIZED;
-    if (!rt_is(c, RT_CONTEXT))
-        return ST_INVALID_CONTEXT;
-    *out = c;
-    return rt_context_error(c);
+    *g = rt_is(handle, RT_GREEN) ? (struct rt_green *)(void *)handle : NULL;
+    *c = *g ? rt_green_context(*g) : handle;
+    return !rt_started() ? ST_NOT_INITIALIZED : rt_is(*c, RT_CONTEXT) ? ST_OK : ST_INVALID_CONTEXT;
+}
+
+CUcontext api_context_handle(struct rt_context *c, struct rt_green *g) { return g ? (CUcontext)(void *)g : c; }
+
+enum status api_context_green(CUcontext handle, struct rt_context **out, struct rt_green **g)
+{
+    enum status st = handle ? api_context_named(handle, out, g) : api_context(out);
+    if (!handle)
+        *g = rt_started() ? rt_current_green() : NULL;
+    return st == ST_OK ? rt_context_error(*out) : st;
+}
+
+enum status api_context_or_current(CUcontext handle, struct rt_context **out)
+{
+    struct rt_green *any;
+    return api_context_green(handle, out, &any);
 }
 
 enum status api_device(CUdevice dev)
@@ -49,6 +60,10 @@ enum status api_stream(CUstream handle, struct rt_stream **out)
     enum status st = api_context(&c);
     if (st != ST_OK)
         return st;
+    if (rt_current_green()) {                  /* it has one stream for those who name none */
+        *out = rt_green_default(rt_current_green());
+        return rt_is(*out, RT_STREAM) ? ST_OK : ST_CONTEXT_IS_DESTROYED;
+    }
     bool own = special == STREAM_PER_THREAD || (special == 0 && api_thread.per_thread_stream);
     *out = own ? rt_stream_per_thread(c) : rt_stream_legacy(c);
     return *out ? ST_OK : ST_OUT_OF_MEMORY;

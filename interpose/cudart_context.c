@@ -19,7 +19,7 @@ enum status cudart_context(void)
         return st;
     struct rt_context *c;
     st = api_primary(api_thread.device, &c);
-    return st == ST_OK ? rt_set_current(c) : st;
+    return st == ST_OK ? rt_set_current(c, NULL) : st;
 }
 
 /* ---- which runtime the program was built for ---- */
@@ -72,7 +72,7 @@ enum status cuda_set_device(int device)
     if (st == ST_OK)
         st = api_primary(device, &c);
     if (st == ST_OK)
-        st = rt_set_current(c);
+        st = rt_set_current(c, NULL);
     if (st == ST_OK)
         api_thread.device = device;
     return st;

@@ -80,9 +80,12 @@ enum status cu_device_get_dev_resource(CUdevice dev, CUdevResource *resource, in
 enum status cu_ctx_get_dev_resource(CUcontext ctx, CUdevResource *resource, int type)
 {
     struct rt_context *c;
-    enum status st = api_context_or_current(ctx, &c);
+    struct rt_green *g;
+    enum status st = api_context_green(ctx, &c, &g);
     st = st == ST_OK ? wanted(resource, type) : st;
-    if (st == ST_OK)
+    if (st == ST_OK && g)
+        fill(resource, rt_context_device(c), FROM_QUERY, 0, rt_green_sms(g));
+    else if (st == ST_OK)
         fill_whole(resource, rt_context_device(c));
     return st;
 }
@@ -195,7 +198,7 @@ enum status cu_ctx_from_green_ctx(CUcontext *out, CUgreenCtx green)
         return st;
     if (!out)
         return ST_INVALID_VALUE;
-    *out = rt_green_context(green);
+    *out = api_context_handle(rt_green_context(green), green);
     return ST_OK;
 }
 
@@ -238,13 +241,15 @@ enum status cu_green_ctx_wait_event(CUgreenCtx green, CUevent event)
 enum status cu_ctx_record_event(CUcontext ctx, CUevent event)
 {
     struct rt_context *c;
-    enum status st = event_of(api_context_or_current(ctx, &c), event);
-    return st == ST_OK ? rt_context_record(c, NULL, event) : st;
+    struct rt_green *g;
+    enum status st = event_of(api_context_green(ctx, &c, &g), event);
+    return st == ST_OK ? rt_context_record(c, g, event) : st;
 }
 
 enum status cu_ctx_wait_event(CUcontext ctx, CUevent event)
 {
     struct rt_context *c;
-    enum status st = event_of(api_context_or_current(ctx, &c), event);
-    return st == ST_OK ? rt_context_wait(c, NULL, event) : st;
+    struct rt_green *g;
+    enum status st = event_of(api_context_green(ctx, &c, &g), event);
+    return st == ST_OK ? rt_context_wait(c, g, event) : st;
 }

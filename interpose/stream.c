@@ -13,7 +13,8 @@ enum status cu_stream_create_with_priority(CUstream *out, unsigned flags, int pr
     if (!out || flags & ~(unsigned)RT_STREAM_NON_BLOCKING)
         return ST_INVALID_VALUE;
     priority = priority > RT_PRIORITY_LOWEST ? RT_PRIORITY_LOWEST : priority < RT_PRIORITY_HIGHEST ? RT_PRIORITY_HIGHEST : priority;
-    return rt_stream_create(out, c, flags, priority);
+    struct rt_green *g = rt_current_green();
+    return g ? rt_green_stream(out, g, flags, priority) : rt_stream_create(out, c, flags, priority);
 }
 
 enum status cu_stream_create(CUstream *out, unsigned flags) { return cu_stream_create_with_priority(out, flags, RT_PRIORITY_LOWEST); }
@@ -98,7 +99,7 @@ enum status cu_stream_get_ctx(CUstream stream, CUcontext *out)
         return st;
     if (!out)
         return ST_INVALID_VALUE;
-    *out = rt_stream_context(s);
+    *out = api_context_handle(rt_stream_context(s), rt_stream_green(s));
     return ST_OK;
 }
 
@@ -114,8 +115,17 @@ enum status cu_stream_get_green_ctx(CUstream stream, CUgreenCtx *green)
 
 enum status cu_stream_get_ctx_v2(CUstream stream, CUcontext *out, CUgreenCtx *green)
 {
+    struct rt_stream *s;
+    enum { PER_THREAD = 2 };
+    if ((uintptr_t)stream == PER_THREAD && rt_started() && rt_current_green())
+        return ST_INVALID_HANDLE;
     enum status st = cu_stream_get_green_ctx(stream, green);
-    return st == ST_OK ? cu_stream_get_ctx(stream, out) : st;
+    if (st == ST_OK)
+        st = api_stream(stream, &s);
+    if (st != ST_OK || !out)
+        return st != ST_OK ? st : ST_INVALID_VALUE;
+    *out = rt_stream_context(s);
+    return ST_OK;
 }
 
 enum status cu_stream_get_device(CUstream stream, CUdevice *device)

@@ -8,7 +8,7 @@
 #include "runtime/internal.h"
 
 enum { STACK_DEPTH = 64 };
-static _Thread_local struct rt_context *stack[STACK_DEPTH];
+static _Thread_local struct entry { struct rt_context *context; struct rt_green *green; } stack[STACK_DEPTH];
 static _Thread_local int depth;
 
 /* Defaults of the CUDA driver; the stack size is what cudaDeviceGetLimit answers on current GPUs. */
@@ -107,7 +107,7 @@ enum status rt_context_destroy(struct rt_context *c)
     if (c->is_primary)
         return ST_INVALID_CONTEXT;
     context_empty(c);
-    if (depth && stack[depth - 1] == c)
+    if (depth && stack[depth - 1].context == c)
         depth--;
     pthread_mutex_lock(&the.lock);
     for (struct rt_context **at = &the.contexts; *at; at = &(*at)->next)
@@ -191,9 +191,10 @@ enum status rt_primary_set_flags(int device, uint32_t flags)
 
 /* ---- the calling thread's stack ---- */
 
-struct rt_context *rt_current(void) { return depth ? stack[depth - 1] : NULL; }
+struct rt_context *rt_current(void) { return depth ? stack[depth - 1].context : NULL; }
+struct rt_green *rt_current_green(void) { return depth ? stack[depth - 1].green : NULL; }
 
-enum status rt_set_current(struct rt_context *c)
+enum status rt_set_current(struct rt_context *c, struct rt_green *g)
 {
     if (!c) {
         if (depth)
@@ -202,25 +203,25 @@ enum status rt_set_current(struct rt_context *c)
     }
     if (!depth)
         depth = 1;
-    stack[depth - 1] = c;
+    stack[depth - 1] = (struct entry){c, g};
     return ST_OK;
 }
 
-enum status rt_push_current(struct rt_context *c)
+enum status rt_push_current(struct rt_context *c, struct rt_green *g)
 {
     if (depth == STACK_DEPTH)
         return ST_OUT_OF_MEMORY;
-    stack[depth++] = c;
+    stack[depth++] = (struct entry){c, g};
     return ST_OK;
 }
 
-enum status rt_pop_current(struct rt_context **out)
+enum status rt_pop_current(struct rt_context **out, struct rt_green **green)
 {
     if (!depth)
         return ST_INVALID_CONTEXT;
-    struct rt_context *c = stack[--depth];
-    if (out)
-        *out = c;
+    struct entry e = stack[--depth];
+    *out = e.context;
+    *green = e.green;
     return ST_OK;
 }
 

@@ -153,6 +153,8 @@ bool graph_condition_turn(struct op *op)
     if (st == ST_OK)
         st = graph_run_nodes(body, c->node ? c->hold : graph_device_hold(c->env), c->env, s, &err);
     pthread_mutex_lock(&the.lock);
+    if (s)
+        s->green = op->stream->green;
     c->body = s;
     c->body_seq = seq_next();
     c->ran = true;

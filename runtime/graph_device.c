@@ -248,7 +248,10 @@ void graph_device_begin(void)
         graph_condition_done(op);
     }
     pthread_mutex_lock(&the.lock);
-    op->stream = st == ST_OK ? s : op->stream;
+    if (st == ST_OK) {
+        s->green = op->stream->green;
+        op->stream = s;
+    }
     st == ST_OK ? op_push(op) : op_drop(op);
     pthread_mutex_unlock(&the.lock);
     if (st == ST_OK)

@@ -1,6 +1,7 @@
 /* Green contexts, and events of whole contexts.
  *
- * A green context is the primary context of a device and a set of its SMs: memory, modules and errors are the primary context's. Its streams know it. */
+ * A green context is the primary context of a device and a set of its SMs: memory, modules and errors are the primary context's. Its streams know it; where it is
+ * current, streams are made for it, and its default stream takes the NULL stream's place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ struct rt_green {
     struct rt_context *context;
     struct rt_sms sms;
     uint64_t id;
+    struct rt_stream *own;                     /* the default stream */
     struct rt_stream *gate;                    /* see rt_context_wait; NULL: nobody asked for one */
 };
 _Static_assert(sizeof(struct rt_resources) <= 128 && sizeof(struct rt_green) <= 128, "object_bytes in process.c");
@@ -46,8 +48,14 @@ enum status rt_green_create(struct rt_green **out, const struct rt_resources *r)
     pthread_mutex_lock(&the.lock);
     g->id = ++the.next_id;
     pthread_mutex_unlock(&the.lock);
-    *out = g;
-    return ST_OK;
+    st = rt_green_stream(&g->own, g, RT_STREAM_NON_BLOCKING, 0);
+    if (st == ST_OK) {
+        *out = g;
+        return ST_OK;
+    }
+    object_free(g);
+    (void)rt_primary_release(r->device);
+    return st;
 }
 
 enum status rt_green_destroy(struct rt_green *g)
@@ -57,10 +65,11 @@ enum status rt_green_destroy(struct rt_green *g)
     for (struct rt_stream *s = c->streams; s; s = s->next_in_context)
         if (s->green == g)
             s->green = NULL;
-    struct rt_stream *gate = g->gate;
+    struct rt_stream *own[] = {g->gate, g->own};
     pthread_mutex_unlock(&the.lock);
-    if (gate && rt_is(gate, RT_STREAM))        /* gone where the primary context was reset */
-        (void)rt_stream_destroy(gate);
+    for (int i = 0; i < 2; i++)
+        if (own[i] && rt_is(own[i], RT_STREAM))      /* gone where the primary context was reset */
+            (void)rt_stream_destroy(own[i]);
     int device = c->device->ordinal;
     object_free(g);
     return rt_primary_release(device);
@@ -68,6 +77,7 @@ enum status rt_green_destroy(struct rt_green *g)
 
 struct rt_context *rt_green_context(const struct rt_green *g) { return g->context; }
 const struct rt_sms *rt_green_sms(const struct rt_green *g) { return &g->sms; }
+struct rt_stream *rt_green_default(const struct rt_green *g) { return g->own; }
 uint64_t rt_green_id(const struct rt_green *g) { return g->id; }
 struct rt_green *rt_stream_green(const struct rt_stream *s) { return s->green; }
 
@@ -82,6 +92,25 @@ enum status rt_green_stream(struct rt_stream **out, struct rt_green *g, uint32_t
         st = stream_follow(*out, g->gate);
     pthread_mutex_unlock(&the.lock);
     return st;
+}
+
+enum status rt_green_synchronize(struct rt_green *g)
+{
+    if (streams_in_simulation())
+        return ST_NOT_PERMITTED;
+    enum status st = capture_any() ? capture_refuse_context(g->context) : ST_OK;
+    if (st != ST_OK)
+        return st;
+    pthread_mutex_lock(&the.lock);
+    for (struct rt_stream *s = g->context->streams; s;) {
+        bool wait = s->green == g && s->head;
+        if (wait)
+            stream_wait(s);                    /* lets go of the lock: the list may be another one now */
+        s = wait ? g->context->streams : s->next_in_context;
+    }
+    pthread_mutex_unlock(&the.lock);
+    context_flush(g->context);
+    return context_status(g->context);
 }
 
 /* ---- events of whole contexts ---- */

@@ -67,9 +67,11 @@ void rt_primary_state(int device, uint32_t *flags, bool *active);
 enum status rt_primary_set_flags(int device, uint32_t flags);
 
 struct rt_context *rt_current(void);                             /* NULL: none. A destroyed context stays current: rt_is tells */
-enum status rt_set_current(struct rt_context *c);                /* replaces the top; NULL empties the top */
-enum status rt_push_current(struct rt_context *c);
-enum status rt_pop_current(struct rt_context **out);             /* ST_INVALID_CONTEXT: stack empty */
+struct rt_green *rt_current_green(void);                         /* of the current context; NULL: it has all SMs. Destroyed ones stay, too */
+/* g: NULL, or a green context of c. */
+enum status rt_set_current(struct rt_context *c, struct rt_green *g);        /* replaces the top; NULL empties the top */
+enum status rt_push_current(struct rt_context *c, struct rt_green *g);
+enum status rt_pop_current(struct rt_context **c, struct rt_green **g);      /* ST_INVALID_CONTEXT: stack empty */
 
 int rt_context_device(const struct rt_context *c);
 uint32_t rt_context_flags(const struct rt_context *c);
@@ -222,6 +224,8 @@ struct rt_context *rt_green_context(const struct rt_green *g);
 const struct rt_sms *rt_green_sms(const struct rt_green *g);
 uint64_t rt_green_id(const struct rt_green *g);
 enum status rt_green_stream(struct rt_stream **out, struct rt_green *g, uint32_t flags, int priority) MUST_CHECK;
+struct rt_stream *rt_green_default(const struct rt_green *g);   /* the stream of those who name none */
+enum status rt_green_synchronize(struct rt_green *g);            /* waits for its streams */
 struct rt_green *rt_stream_green(const struct rt_stream *s);     /* NULL: it is of none */
 /* e happens when all is done that the context, or with g that green context, has been given; and: what it is given from now on waits for e. */
 enum status rt_context_record(struct rt_context *c, const struct rt_green *g, struct rt_event *e);

@@ -154,6 +154,77 @@ static void contexts()
     OK(cuDevicePrimaryCtxRelease(dev));
 }
 
+// A context of its own: what is made while it is current is its.
+static void as_context()
+{
+    enum { BLOCKS = 500 };
+    CUdevResource part, mine;
+    unsigned n = 1, host[2][BLOCKS];
+    unsigned long long id, again_id;
+    CUdevResourceDesc desc;
+    CUgreenCtx green, of;
+    CUcontext primary, ctx, again;
+    CUstream stream;
+    CUmodule module;
+    CUfunction where;
+    CUdeviceptr out[2];
+    CUevent event;
+    OK(cuDevicePrimaryCtxRetain(&primary, dev));
+    OK(cuDevSmResourceSplitByCount(&part, &n, &whole, NULL, 0, 16));
+    OK(cuDevResourceGenerateDesc(&desc, &part, 1));
+    OK(cuGreenCtxCreate(&green, desc, dev, CU_GREEN_CTX_DEFAULT_STREAM));
+    OK(cuCtxFromGreenCtx(&ctx, green));
+    OK(cuCtxFromGreenCtx(&again, green));
+    EXPECT(ctx != primary && ctx == again);
+    OK(cuCtxSetCurrent(primary));
+    OK(cuCtxPushCurrent(ctx));
+    OK(cuCtxGetCurrent(&again));
+    EXPECT(again == ctx);
+    OK(cuCtxGetDevResource(ctx, &mine, CU_DEV_RESOURCE_TYPE_SM));
+    EXPECT(mine.sm.smCount == part.sm.smCount);
+    OK(cuCtxGetDevResource(primary, &mine, CU_DEV_RESOURCE_TYPE_SM));
+    EXPECT(mine.sm.smCount == whole.sm.smCount);
+    OK(cuGreenCtxGetId(green, &id));
+    OK(cuCtxGetId(ctx, &again_id));
+    EXPECT(id == again_id);
+    OK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    OK(cuStreamGetCtx(stream, &again));
+    EXPECT(again == ctx);
+    OK(cuStreamGetCtx_v2(NULL, &again, &of));
+    EXPECT(again == primary && of == green);
+    EXPECT(cuStreamGetCtx_v2(CU_STREAM_PER_THREAD, &again, &of) == CUDA_ERROR_INVALID_HANDLE);
+    OK(cuModuleLoadData(&module, ptx));
+    OK(cuModuleGetFunction(&where, module, "where"));
+    for (int i = 0; i < 2; i++) {
+        OK(cuMemAlloc(&out[i], sizeof host[i]));
+        void *params[] = {&out[i]};
+        OK(cuLaunchKernel(where, BLOCKS, 1, 1, 32, 1, 1, 0, i ? stream : NULL, params, NULL));
+    }
+    OK(cuCtxSynchronize());
+    OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    OK(cuCtxRecordEvent(ctx, event));
+    OK(cuEventQuery(event));
+    OK(cuCtxPopCurrent(&again));
+    EXPECT(again == ctx);
+    OK(cuCtxGetCurrent(&again));
+    EXPECT(again == primary);
+    std::set<unsigned> seen;
+    for (int i = 0; i < 2; i++) {              // memory is the primary context's
+        OK(cuMemcpyDtoH(host[i], out[i], sizeof host[i]));
+        OK(cuMemFree(out[i]));
+        seen.insert(host[i], host[i] + BLOCKS);
+    }
+    EXPECT(!getenv("PARTS") || seen.size() == 16);
+    EXPECT(cuCtxDestroy(ctx) == CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuStreamDestroy(stream));
+    OK(cuCtxSetCurrent(ctx));
+    OK(cuGreenCtxDestroy(green));
+    EXPECT(cuStreamCreate(&stream, CU_STREAM_DEFAULT) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    EXPECT(cuCtxSetCurrent(ctx) == CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuCtxSetCurrent(NULL));
+    OK(cuDevicePrimaryCtxRelease(dev));
+}
+
 static void dumps()
 {
     bool on = true;
@@ -237,6 +308,7 @@ int main()
     OK(cuDeviceGet(&dev, 0));
     parts();
     contexts();
+    as_context();
     dumps();
     imports();
     printf(failures ? "" : "PASS\n");

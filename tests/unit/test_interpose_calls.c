@@ -122,7 +122,7 @@ static enum status run(const struct call *c, enum mode mode, uint64_t number, bo
     }
     memset(buffers, 0, sizeof buffers);
     memcpy(&f, &c->handler, sizeof f);
-    ck_assert_int_eq(rt_set_current(context), ST_OK);
+    ck_assert_int_eq(rt_set_current(context, NULL), ST_OK);
     return f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
 }
 

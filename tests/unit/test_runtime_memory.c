@@ -188,7 +188,7 @@ START_TEST(a_context_takes_its_memory_along)
     struct rt_memory m;
     rt_device_memory(0, &before, &total);
     ck_assert_int_eq(rt_context_create(&c, 0, 0), ST_OK);
-    ck_assert_int_eq(rt_push_current(c), ST_OK);
+    ck_assert_int_eq(rt_push_current(c, NULL), ST_OK);
     ck_assert_int_eq(rt_alloc(c, 1 << 20, &a, NULL), ST_OK);
     ck_assert_int_eq(rt_context_destroy(c), ST_OK);
     ck_assert(!rt_is(c, RT_CONTEXT) && rt_current() != c && !rt_memory_find(a, &m));

@@ -16,7 +16,7 @@ static struct rt_context *start(void)
     struct error err = {0};
     ck_assert_int_eq(rt_start(&err), ST_OK);
     ck_assert_int_eq(rt_primary_retain(&c, 0), ST_OK);
-    ck_assert_int_eq(rt_set_current(c), ST_OK);
+    ck_assert_int_eq(rt_set_current(c, NULL), ST_OK);
     return c;
 }
 
