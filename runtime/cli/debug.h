@@ -44,7 +44,7 @@ struct session {
     bool trace_commands;                       /* show commands that come from files and pipes */
     int exit_status;                           /* of the session, when status_given */
     bool status_given;
-    unsigned depth;                            /* command files in command files */
+    unsigned depth, failed_depth;              /* command files in command files; of the last one that was not read to its end */
     uint64_t resumed;                          /* how often the program was let run */
     bool failed;                               /* the command at hand complained */
     bool any_failed;                           /* one of -x and -ex did */

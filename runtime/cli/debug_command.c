@@ -34,7 +34,9 @@ void complain(struct session *s, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    text[strcspn(text, "\n")] = 0;             /* one line, whatever was typed */
+    text[strcspn(text, "\n")] = 0;             /* one line, whatever was typed, and nothing that a terminal takes for an order */
+    for (char *c = text; *c; c++)
+        *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
     tell("%s\n", text);
     s->failed = true;
 }
@@ -182,11 +184,14 @@ void command_file(struct session *s, const char *path)
     bool interrupted = false;
     s->input = in;
     s->depth++;
+    s->failed_depth = 0;
     s->failed = false;
     while (in && !s->quitting && !s->failed && (line = input_line(in, "(heddle) ", &interrupted)))
         command_line(s, line);
-    if (s->failed)
+    if (s->failed && s->failed_depth <= s->depth) {        /* the innermost file tells for those around it */
         tell("%s:%u: the rest of the file is left out\n", path, input_line_number(in));
+        s->failed_depth = s->depth;
+    }
     s->depth--;
     s->input = before;
     input_close(in);

@@ -194,15 +194,21 @@ static int plain_char(struct input *in)
 
 static const char *plain_line(struct input *in)
 {
-    enum { LONGEST = 60000 };                  /* a request is at most 64 KiB */
+    enum { LONGEST = 60000, ENDLESS = 1 << 24 };       /* a request is at most 64 KiB */
     int c = EOF;
+    size_t n = 0;
     in->line.n = 0;
     textbuf_add_bytes(&in->line, "", 0);
-    while ((c = plain_char(in)) != EOF && c != '\n')
-        if (c && in->line.n < LONGEST)
+    while (n < ENDLESS && (c = plain_char(in)) != EOF && c != '\n')
+        if (n++ < LONGEST && c)
             textbuf_add_bytes(&in->line, &(char){(char)c}, 1);
     in->line_number++;
-    return in->line.failed || (c == EOF && !in->line.n) ? NULL : in->line.at;
+    if (n > LONGEST) {
+        complain(in->session, "a line of more than %d bytes is left out", LONGEST);
+        in->line.n = 0;
+        textbuf_add_bytes(&in->line, "", 0);
+    }
+    return in->line.failed || n == ENDLESS || (c == EOF && !n) ? NULL : in->line.at;
 }
 
 const char *input_line(struct input *in, const char *prompt, bool *interrupted)

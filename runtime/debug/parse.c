@@ -6,13 +6,13 @@
 
 #include "runtime/debug/parse.h"
 
-enum { DEPTH = 100 };                          /* parentheses and such in each other */
+enum { DEPTH = 100, NODES = 1000 };            /* parentheses and such in each other; operators all together, since a + b + c .. is deep, too */
 
 struct parser {
     const char *text, *at;
     struct arena *arena;
     struct error *err;
-    unsigned depth;
+    unsigned depth, nodes;
 };
 
 static struct node *assignment(struct parser *p);
@@ -33,6 +33,8 @@ static struct node *fail(struct parser *p, const char *what)
 
 static struct node *node(struct parser *p, enum node_op op, struct node *a, struct node *b)
 {
+    if (p->nodes++ == NODES)
+        return fail(p, "too long an expression");
     struct node *n = arena_alloc(p->arena, sizeof *n);
     if (!n) {
         error_set(p->err, ST_OUT_OF_MEMORY, "no host memory for an expression");

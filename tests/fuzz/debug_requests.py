@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Random requests to the debugger: to the server in the library by the line protocol, and to `heddle dap`.
-  tests/fuzz/debug_requests.py [wire|dap] [SECONDS] [SEED]
+"""Random requests to the debugger: to the server in the library by the line protocol, to `heddle dap`, and lines to `heddle debug`.
+  tests/fuzz/debug_requests.py [wire|dap|lines] [SECONDS] [SEED]
 
-Each request, however wrong, must have its one answer, in the protocol's form, and nobody may die of it. What breaks that is printed with its seed."""
+Each request, however wrong, must have its one answer, in the protocol's form, and nobody may die of it; behind each line comes a prompt. What breaks that is printed with its seed."""
 import json
 import os
 import random
+import re
 import selectors
 import socket
 import subprocess
@@ -234,9 +235,50 @@ def dap_session(seed, said):
         raise Broken(f"the adapter ended with status {status}")
 
 
+COMMANDS = re.findall(r'^COMMAND\("([^"]+)",\s+"([^"]+)"', open("runtime/cli/debug.def").read(), re.M)
+LEFT_OUT = ("run", "start", "quit", "detach", "checkpoint", "kill", "commands")      # which end the session, write files, or take the lines that follow
+
+
+def bytes_of(r):
+    return bytes(r.choice([0, 1, 9, 27, 32, 34, 39, 40, 92, 127, 128, 195, 255] + list(range(33, 127))) for _ in range(r.choice([1, 5, 40, 300])))
+
+
+def command_line(r):
+    name = r.choice(r.choice([c for c in COMMANDS if c[0] not in LEFT_OUT]))
+    e, p, n, t = r.choice(EXPRESSIONS), r.choice(PLACES), r.choice(NUMBERS), r.choice(TRIPLES)
+    line = r.choice([
+        lambda: name, lambda: f"{name} {n}", lambda: f"{name} {e}", lambda: f"{name} {p}", lambda: f"{name}/{n}{r.choice('xduotfcasibhwgq')}{r.choice('bhwg')} {e}", lambda: f"{name} {p} if {e}", lambda: f"{name} {n} {e}",
+        lambda: f"{name} block {t} thread {t} warp {n} if {e}", lambda: f"info {r.choice(INFOS)} {n}", lambda: f"{name} {garbage(r)}", lambda: garbage(r), lambda: "", lambda: f"print {'(' * r.choice([3, 99, 101, 5000])}{e}",
+        lambda: f"print {e}{(' + ' + e) * r.choice([1, 5, 900, 1100])}", lambda: f"set {e} = {e}", lambda: f"set var {e} = {n}", lambda: f"x {e}", lambda: f"display {e}", lambda: f"{name} -{n}", lambda: r.choice(RUNS)])()
+    data = line.encode()
+    if r.random() < 0.15:
+        at = r.randrange(len(data) + 1)
+        data = data[:at] + bytes_of(r) + data[at:]
+    first = data.split(b" ")[0].split(b"/")[0].replace(b"\0", b"").strip()
+    return b"" if any(full.encode().startswith(first) and first for full in LEFT_OUT) else data.replace(b"\n", b" ")
+
+
+def lines_session(seed, said):
+    r = random.Random(seed)
+    lines = [r.choice([b"break entry", b"break kernels.cu:13", b"break twice"]), b"run", b"delete"] + [command_line(r) for _ in range(r.randrange(10, 100))] + [b"quit 77"]
+    said.extend(repr(line)[:300] for line in lines)
+    argv = [f"{BUILD}/heddle", "debug", "-q", *r.choice([[], [], [], ["--sim", "--gpu=v100"]]), "-ex", "set trace-commands on", *PROGRAM]
+    try:
+        done = subprocess.run(argv, input=b"\n".join(lines) + b"\n", capture_output=True, timeout=2 * PATIENCE, check=False)
+    except subprocess.TimeoutExpired as why:
+        said.extend(repr(line) for line in (why.stderr or b"").splitlines()[-20:])
+        raise Broken("it does not come to the last line") from None
+    if done.returncode != 77:
+        said.extend(repr(line) for line in done.stderr.splitlines()[-20:])
+        raise Broken(f"it ended with status {done.returncode}, not by the last line")
+    if b"ended by signal" in done.stderr and b"signal 9" not in done.stderr:
+        said.extend(repr(line) for line in done.stderr.splitlines()[-60:])
+        raise Broken("the program died")
+
+
 def main():
     words = sys.argv[1:]
-    kinds = {"wire": wire_session, "dap": dap_session}
+    kinds = {"wire": wire_session, "dap": dap_session, "lines": lines_session}
     chosen = [words.pop(0)] if words and words[0] in kinds else list(kinds)
     seconds = float(words.pop(0)) if words else 10
     first = int(words.pop(0)) if words else random.randrange(1 << 30)
