@@ -12,35 +12,26 @@ static const struct emu_hook scouts = {.fn = scout, .fault = nothing};
 
 const struct emu_hook *debug_hook(bool apart) { return apart ? &scouts : &dbg.hook; }
 
-/* Counts belong to runs that count. */
-static void counts_keep(bool back)
+void counts_keep(bool back)
 {
     for (size_t i = 0; i < dbg.breaks.n; i++) {
         struct breakpoint *b = dbg.breaks.at[i];
         if (back) {
             b->reached = b->reached_before;
             b->hits = b->hits_before;
+            b->ignore = b->ignore_before;
         }
         b->reached_before = b->reached;
         b->hits_before = b->hits;
+        b->ignore_before = b->ignore;
     }
-}
-
-static bool counts_down(const struct debug_run *r)
-{
-    for (size_t i = 0; i < dbg.breaks.n; i++) {
-        const struct breakpoint *b = dbg.breaks.at[i];
-        if (b->enabled && b->ignore && break_concerns(b, r))
-            return true;
-    }
-    return false;
 }
 
 static bool may_run_apart(const struct debug_run *r)
 {
     if (r->alone || r->killed || r->told || past_replays() || dbg.plan.kind != PLAN_NONE || atomic_load(&dbg.interrupt) || watch_any() || (!r->entered && run_wants_entry(r)))
         return false;
-    return !r->n_put || (past_can_begin_anew(r) && !counts_down(r));
+    return !r->n_put || past_can_begin_anew(r);
 }
 
 bool debug_turn(struct op *op, bool may_share)

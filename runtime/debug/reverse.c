@@ -77,16 +77,6 @@ static bool not_begun(const struct debug_run *r, const struct moment *m)
     return r->op->u.launch.run->cluster_ctas == 1 && replay.block >= m->next;
 }
 
-/* What a replay looks at is no hit. */
-static void counts_keep(bool back)
-{
-    for (size_t i = 0; i < dbg.breaks.n; i++) {
-        struct breakpoint *b = dbg.breaks.at[i];
-        *(back ? &b->reached : &b->reached_before) = back ? b->reached_before : b->reached;
-        *(back ? &b->hits : &b->hits_before) = back ? b->hits_before : b->hits;
-    }
-}
-
 static void go(struct moment *from, struct found to, uint64_t cycle)
 {
     replay.hit = to;
@@ -328,7 +318,7 @@ static struct out arrived(struct debug_run *r, struct emu_cta *cta, uint32_t war
     bool end = replay.to_first && replay.stage == GO;
     struct history *h = r->history;
     past_lost();
-    counts_keep(true);
+    counts_keep(true);                         /* what a replay looks at is no hit */
     moments_forget(h, past_now(r));
     h->due = past_now(r) + h->spacing;
     past_ends_forget(h);

@@ -56,7 +56,7 @@ struct breakpoint {
     uint64_t n;                                         /* LAUNCH, CYCLE */
     bool enabled, temporary;
     uint64_t reached, hits, ignore;                     /* reached: by whom the filter lets, whatever the condition says */
-    uint64_t reached_before, hits_before;               /* this turn */
+    uint64_t reached_before, hits_before, ignore_before;        /* this turn, or replay */
     struct filter filter;
     char *condition; struct expr *parsed;               /* NULL: none */
     VEC(struct quickened) quick;                        /* the condition at places where it was looked at */
@@ -196,6 +196,9 @@ bool focus_default(struct focus *f, struct emu_cta *cta, uint32_t warp);       /
 void run_stop_fault(struct debug_run *r, struct emu_cta *cta, const struct emu_fault *f);      /* stops at an error */
 void run_stop_cycle(struct op *op);                     /* if a cycle has come at which somebody wanted to stop */
 void run_stop_watch(struct breakpoint *b, struct watch_hit *hit);      /* the host changed what is watched */
+
+/* ---- apart.c ---- */
+void counts_keep(bool back);                            /* those of breakpoints: kept, or (back) what was kept last is so again. They belong to runs that count */
 
 /* ---- plan.c ---- */
 bool plan_there(struct plan *p, const struct focus *f);        /* the planned warp stands before an instruction. True: the plan is fulfilled */
