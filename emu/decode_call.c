@@ -2,14 +2,10 @@
  *
  * A .param variable of a call is a row of 4 bytes a lane for each of its words, in the frame of the function that declares it: the caller's argument
  * and result variables, the callee's parameters and returns. A call copies words into the new frame, a return copies words back for the lanes that return. */
-#include "emu/decoder.h"
-#include "emu/builtin.h"
+#include "emu/decode_call.h"
 #include "emu/decode_mem.h"
-#include "emu/plugin.h"
 
 #include <string.h>
-
-enum { WORD_ROW = 4 * WARP_SIZE, BUILTIN_WORDS = 32 /* the most that a built-in function takes */ };
 
 /* ---- running -------------------------------------------------------------------------------------------------------- */
 
@@ -84,18 +80,6 @@ static const struct insn *run_call_address(const struct insn *in, struct warp *w
     return NULL;
 }
 
-static void copy_lanes(char *to, const char *from, uint32_t m)
-{
-    uint32_t *d = (void *)to;
-    const uint32_t *s = (const void *)from;
-    if (m == FULL_MASK) {
-        memcpy(to, from, WORD_ROW);
-        return;
-    }
-    for (uint32_t l = 0; l < WARP_SIZE; l++)
-        if (m >> l & 1) d[l] = s[l];
-}
-
 static const struct insn *run_ret(const struct insn *in, struct warp *w, struct ctx *c)
 {
     uint32_t m = insn_mask(in, w);
@@ -103,39 +87,8 @@ static const struct insn *run_ret(const struct insn *in, struct warp *w, struct 
     if (!m) return in + 1;
     const struct activation *a = w->flow->act;
     for (uint32_t i = 0; i < a->site->n_returns; i++)
-        copy_lanes(a->parent->frame + a->site->returns[i], w->frame + w->code->return_at + i * WORD_ROW, m);
+        call_copy_lanes(a->parent->frame + a->site->returns[i], w->frame + w->code->return_at + i * WORD_ROW, m);
     return flow_return(in, w, c, m);
-}
-
-static const struct insn *run_builtin(const struct insn *in, struct warp *w, struct ctx *c)
-{
-    uint32_t m = insn_mask(in, w);
-    const struct call_site *site = (const struct call_site *)(uintptr_t)in->imm;
-    flow_charge(in, w, c);
-    if (!m) return in + 1;
-    uint32_t params[BUILTIN_WORDS][WARP_SIZE], returns[BUILTIN_WORDS][WARP_SIZE];
-    for (uint32_t i = 0; i < site->n_params; i++) memcpy(params[i], w->frame + site->params[i], WORD_ROW);
-    memset(returns, 0, sizeof returns);
-    enum status st = site->builtin(c, w, in, m, params, returns);
-    if (w->state == WARP_FAULT) return NULL;
-    if (st) return insn_fault(in, w, c, (uint32_t)__builtin_ctz(m), st, "%s failed", site->name);
-    for (uint32_t i = 0; i < site->n_returns; i++) copy_lanes(w->frame + site->returns[i], (const char *)returns[i], m);
-    return in + 1;
-}
-
-static const struct insn *run_plugin(const struct insn *in, struct warp *w, struct ctx *c)
-{
-    uint32_t m = insn_mask(in, w);
-    const struct call_site *site = (const struct call_site *)(uintptr_t)in->imm;
-    flow_charge(in, w, c);
-    return !m || plugin_run(site->plugin, in, w, c, m, site->params, site->returns) ? in + 1 : NULL;
-}
-
-static const struct insn *run_undefined(const struct insn *in, struct warp *w, struct ctx *c)
-{
-    uint32_t m = insn_mask(in, w);
-    if (!m) return in + 1;
-    return insn_fault(in, w, c, (uint32_t)__builtin_ctz(m), ST_NOT_SUPPORTED, "%s", (const char *)(uintptr_t)in->imm);
 }
 
 const struct call_site *call_site_at(const struct insn *in)
@@ -311,16 +264,10 @@ enum status decode_ret(struct decoder *d, const struct ptx_insn *in)
 
 /* ---- call ------------------------------------------------------------------------------------------------------------ */
 
-struct call {                                  /* the parts of a call instruction */
-    const struct ptx_operand *returns, *callee, *params;
-    const struct ptx_function *function;       /* NULL: through a register */
-    const struct ptx_proto *proto;
-};
-
-static bool take_apart(const struct decoder *d, const struct ptx_insn *in, struct call *call)
+static bool take_apart(const struct decoder *d, const struct ptx_insn *in, struct call_parts *call)
 {
     unsigned i = 0;
-    *call = (struct call){ 0 };
+    *call = (struct call_parts){ 0 };
     if (in->operands[0].kind == PTX_OPERAND_LIST) call->returns = &in->operands[i++];
     if (i >= in->n_operands) return false;
     call->callee = &in->operands[i++];
@@ -338,7 +285,7 @@ static bool take_apart(const struct decoder *d, const struct ptx_insn *in, struc
     return call->callee->kind == PTX_OPERAND_REG;
 }
 
-static enum ptx_type element_type(const struct decoder *d, const struct call *call, const struct ptx_operand *o, unsigned i, bool returns)
+enum ptx_type decode_call_type(const struct decoder *d, const struct call_parts *call, const struct ptx_operand *o, unsigned i, bool returns)
 {
     const struct ptx_proto *p = call->proto;
     if (o->kind == PTX_OPERAND_REG) return (enum ptx_type)d->f->regs[o->index].type;
@@ -347,18 +294,8 @@ static enum ptx_type element_type(const struct decoder *d, const struct call *ca
     return i < n ? (enum ptx_type)f->vars[(returns ? p->returns : p->params)[i]].type : PTX_B32;
 }
 
-static bool is_builtin(const struct call *call) { return call->function && !call->function->has_body && builtin_find(call->function->name); }
-
-/* Built-in functions see a parameter block with natural alignment; among our own functions every parameter starts at the next word. */
-static unsigned aligned(struct decoder *d, const struct call *call, unsigned n, unsigned bytes, uint32_t *rows)
-{
-    for (; is_builtin(call) && bytes % 8 == 0 && n % 2; n++)
-        if (rows) rows[n] = decode_const(d, 0, 4);
-    return n;
-}
-
 /* Appends the word rows of one list to rows; registers and constants get rows of their own, which params fill before the call. */
-static unsigned list_words(struct decoder *d, const struct call *call, const struct ptx_operand *list, bool returns, uint32_t *rows)
+static unsigned list_words(struct decoder *d, const struct call_parts *call, const struct ptx_operand *list, bool returns, uint32_t *rows)
 {
     unsigned n = 0;
     uint32_t own = 0;
@@ -367,15 +304,15 @@ static unsigned list_words(struct decoder *d, const struct call *call, const str
         const struct ptx_var *v = o->kind == PTX_OPERAND_SYM ? decode_own_var(d, o->sym, &own) : NULL;
         unsigned words = v ? (unsigned)((v->bytes + 3) / 4) : 1;
         if (v && v->space == PTX_SPACE_PARAM && d->var_row[own]) {
-            n = aligned(d, call, n, v->align, rows);
+            n = decode_call_align(d, call, n, v->align, rows);
             for (unsigned k = 0; k < words; k++, n++)
                 if (rows) rows[n] = d->var_row[own] + k * WORD_ROW;
             continue;
         }
-        enum ptx_type t = element_type(d, call, o, i, returns);
+        enum ptx_type t = decode_call_type(d, call, o, i, returns);
         unsigned bytes = ptx_type_bytes(t);
         words = (bytes + 3) / 4;
-        n = aligned(d, call, n, bytes, rows);
+        n = decode_call_align(d, call, n, bytes, rows);
         if (rows) {
             uint32_t at = decode_word_rows(d, words);
             for (unsigned k = 0; k < words; k++) rows[n + k] = at + k * WORD_ROW;
@@ -386,7 +323,7 @@ static unsigned list_words(struct decoder *d, const struct call *call, const str
     return n;
 }
 
-static void take_results(struct decoder *d, const struct call *call, const uint32_t *rows)
+static void take_results(struct decoder *d, const struct call_parts *call, const uint32_t *rows)
 {
     unsigned n = 0;
     uint32_t own;
@@ -397,89 +334,13 @@ static void take_results(struct decoder *d, const struct call *call, const uint3
             n += (unsigned)((v->bytes + 3) / 4);
             continue;
         }
-        enum ptx_type t = element_type(d, call, o, i, true);
+        enum ptx_type t = decode_call_type(d, call, o, i, true);
         if (o->kind == PTX_OPERAND_REG) words_get(d, decode_dest(d, o, decode_type_width(t), false), rows[n], 0, ptx_type_bytes(t), false);
         n += (ptx_type_bytes(t) + 3) / 4;
     }
 }
 
-/* ---- calls of functions that no module defines ---- */
-
-/* What the instructions around the call say of a variable that it passes. */
-static void see_accesses(const struct decoder *d, uint32_t own, struct plugin_type *p)
-{
-    for (uint32_t i = 0; i < d->f->n_insns; i++) {
-        const struct ptx_insn *in = &d->f->insns[i];
-        if (in->op != PTX_OP_ST && in->op != PTX_OP_LD) continue;
-        const struct ptx_operand *mem = &in->operands[in->op == PTX_OP_ST ? 0 : 1], *data = &in->operands[in->op == PTX_OP_ST ? 1 : 0];
-        uint32_t var;
-        if (mem->kind != PTX_OPERAND_MEM || mem->index >= 0 || !decode_own_var(d, mem->sym, &var) || var != own) continue;
-        enum ptx_type t = (enum ptx_type)in->types[in->n_types - 1];
-        for (unsigned k = 0; k < (data->kind == PTX_OPERAND_VEC ? data->count : 1u); k++) plugin_type_access(p, t, mem->bits + (uint64_t)k * ptx_type_bytes(t));
-    }
-}
-
-/* The types of one list. False: it does not pass what the function declares. */
-static bool plugin_list(const struct decoder *d, const struct call *call, const struct ptx_operand *list, bool returns, struct plugin_type *out)
-{
-    const struct ptx_proto *p = call->proto;
-    uint32_t n = returns ? p->n_returns : p->n_params;
-    if ((list ? list->count : 0) != n || n > PLUGIN_PARAMS) return false;
-    for (unsigned i = 0; i < n; i++) {
-        const struct ptx_var *v = &call->function->vars[(returns ? p->returns : p->params)[i]], *passed;
-        const struct ptx_operand *o = decode_element(d, list, i);
-        uint32_t own = 0;
-        out[i] = plugin_type_of((enum ptx_type)v->type, v->bytes, v->align);
-        passed = o->kind == PTX_OPERAND_SYM ? decode_own_var(d, o->sym, &own) : NULL;
-        enum ptx_type t = element_type(d, call, o, i, returns);
-        if ((passed ? passed->bytes : ptx_type_bytes(t)) != v->bytes) return false;
-        if (passed) see_accesses(d, own, &out[i]);
-        else plugin_type_access(&out[i], t, 0);
-    }
-    return true;
-}
-
-static void *plugin_memory(void *d, size_t bytes) { return decode_aux(d, bytes); }
-
-/* NULL: *why says what the call is instead. */
-static const struct plugin_call *find_plugin(struct decoder *d, const struct call *call, struct error *err)
-{
-    const struct emu_image *im = d->k->image;
-    const char *name = call->function->name;
-    struct emu_extern fn = { 0 };
-    struct plugin_type types[1 + PLUGIN_PARAMS] = { 0 };
-    if (!im->find || !im->find(im->find_user, name, &fn)) {
-        error_set(err, ST_NOT_SUPPORTED, "call of the .extern .func %s, which no linked module defines and no plug-in has; --plugin=LIBRARY.so names a library of host functions", name);
-        return NULL;
-    }
-    if (!plugin_list(d, call, call->returns, true, &types[0]) || !plugin_list(d, call, call->params, false, &types[1])) {
-        error_set(err, ST_INVALID_PTX, "the call does not pass what %s declares", name);
-        return NULL;
-    }
-    return plugin_prepare(&fn, name, types, call->proto->n_params, plugin_memory, d, err);
-}
-
-static handler host_handler(struct decoder *d, const struct call *call, struct call_site *site)
-{
-    struct error err;
-    site->builtin = builtin_find(site->name);
-    if (site->builtin && site->n_params <= BUILTIN_WORDS && site->n_returns <= BUILTIN_WORDS) {
-        unsigned traits = builtin_traits(site->builtin);
-        if (traits & BUILTIN_ORDERED) decode_says_calls_host(d);
-        if (traits & BUILTIN_LAUNCHES && !d->k->launches) d->k->launches = true;
-        return run_builtin;
-    }
-    site->plugin = find_plugin(d, call, &err);
-    if (site->plugin) {
-        decode_says_calls_host(d);
-        return run_plugin;
-    }
-    char *why = decode_aux(d, strlen(err.text) + 1);
-    site->why = why ? strcpy(why, err.text) : "";
-    return run_undefined;
-}
-
-static handler call_handler(struct decoder *d, const struct call *call, struct call_site *site)
+static handler call_handler(struct decoder *d, const struct call_parts *call, struct call_site *site)
 {
     site->function = UINT32_MAX;
     if (!call->function) {
@@ -489,12 +350,12 @@ static handler call_handler(struct decoder *d, const struct call *call, struct c
     }
     site->name = call->function->name;
     site->function = (uint32_t)(call->function - d->m->functions);
-    return call->function->has_body ? run_call : host_handler(d, call, site);
+    return call->function->has_body ? run_call : decode_host_call(d, call, site);
 }
 
 enum status decode_call(struct decoder *d, const struct ptx_insn *in)
 {
-    struct call call;
+    struct call_parts call;
     if (!take_apart(d, in, &call)) return decode_unsupported(d, in, "a call of this form");
     struct call_site *site = decode_aux(d, sizeof *site);
     if (!site) return ST_OUT_OF_MEMORY;
@@ -508,7 +369,7 @@ enum status decode_call(struct decoder *d, const struct ptx_insn *in)
     handler h = call_handler(d, &call, site);
     struct insn *r = decode_emit_control(d, h, h);
     if (!r) return ST_OUT_OF_MEMORY;
-    r->imm = h == run_undefined ? (uintptr_t)site->why : (uintptr_t)site;
+    r->imm = (uintptr_t)site;
     if (h == run_call_address || (h == run_call && in->guard >= 0)) decode_marker(d);      /* lanes that call others, or nothing, meet here */
     take_results(d, &call, site->returns);
     return d->st;
