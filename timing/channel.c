@@ -17,7 +17,7 @@ static struct dram_spec dram_spec_of(const struct timing_config *c)
         .burst_cycles = c->derived.dram_burst_clocks ? c->derived.dram_burst_clocks : 1, .atom_bytes = c->derived.dram_atom,
         .order = c->dram.scheduler == TIMING_FCFS ? &dram_fcfs : &dram_frfcfs, .queue = c->dram.queue, .return_queue = c->dram.return_queue,
         .write_queue = c->dram.write_queue ? c->dram.write_queue_size : 0, .write_high = c->dram.write_queue_high, .write_low = c->dram.write_queue_low,
-        .dual_bus = c->dram.dual_command};
+        .no_turnaround = c->dram.no_turnaround, .dual_bus = c->dram.dual_command};
 }
 
 static uint64_t core_to_l2(const struct channel *c, uint64_t n) { return clock_convert(&c->gpu->clocks, CLOCK_CORE, CLOCK_L2, n); }

@@ -172,6 +172,31 @@ static uint32_t phase_cycles(const struct lanes *in, uint32_t banks, uint32_t fi
     return most;
 }
 
+/* The same where one word alone is broadcast in a phase: the first that several lanes want; lanes that share another have their turns one after the other. */
+static uint32_t phase_cycles_of_one(const struct lanes *in, uint32_t banks, uint32_t first, uint32_t count)
+{
+    uint32_t n_words = in->bytes <= 4 ? 1 : in->bytes / 4, n[MOST_BANKS] = {0}, most = 0;
+    uint64_t shared = UINT64_MAX, words[WARP_LANES * 8];
+    uint32_t total = 0;
+    for (uint32_t lane = first; lane < first + count; lane++)
+        for (uint32_t k = 0; in->mask >> lane & 1 && k < n_words && total < WARP_LANES * 8; k++) {
+            uint64_t word = in->address[lane] / 4 + k;
+            for (uint32_t i = 0; i < total && shared == UINT64_MAX; i++)
+                if (words[i] == word)
+                    shared = word;
+            words[total++] = word;
+        }
+    bool counted = false;
+    for (uint32_t i = 0; i < total; i++) {
+        if (words[i] == shared && counted)
+            continue;
+        counted = counted || words[i] == shared;
+        uint32_t k = ++n[bank_of(words[i], banks)];
+        most = k > most ? k : most;
+    }
+    return most;
+}
+
 /* Consecutive or equal addresses, by far the most frequent, need no search. */
 static bool conflict_free(const struct lanes *in)
 {
@@ -196,6 +221,15 @@ uint32_t atomic_bank_cycles(const struct lanes *in, uint32_t banks)
             most = k > most ? k : most;
         }
     return in->bytes > 4 ? most * (in->bytes / 4u) : most;
+}
+
+uint32_t bank_cycles_of_one(const struct lanes *in, uint32_t banks)
+{
+    uint32_t bytes = in->bytes < 4 ? 4 : in->bytes, per_phase = banks * 4 / bytes, sum = 0;
+    per_phase = per_phase > WARP_LANES ? WARP_LANES : per_phase ? per_phase : 1;
+    for (uint32_t first = 0; first < WARP_LANES; first += per_phase)
+        sum += phase_cycles_of_one(in, banks, first, first + per_phase > WARP_LANES ? WARP_LANES - first : per_phase);
+    return sum;
 }
 
 uint32_t bank_cycles(const struct lanes *in, uint32_t banks)

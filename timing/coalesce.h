@@ -33,6 +33,7 @@ uint32_t coalesce_atomic(const struct coalescer *c, const struct lanes *in, bool
 /* Cycles that shared memory of `banks` banks (1 to 128; 32 for a first-level cache's data) needs: over phases of as many lanes as a row of the banks feeds (32 banks: 32
  * lanes up to 4 bytes, 16 of 8, 8 of 16), the most distinct 4-byte words in one bank. 0 when no lane is active. */
 uint32_t bank_cycles(const struct lanes *in, uint32_t banks);
+uint32_t bank_cycles_of_one(const struct lanes *in, uint32_t banks);     /* where only one word of a phase is broadcast (smem.one_broadcast) */
 uint32_t atomic_bank_cycles(const struct lanes *in, uint32_t banks);     /* as many at least as lanes that share a word */
 
 /* The "wavefront" throughput rule of a first-level cache hit (reference data: A100, A40, H200 lane strides): cycles in quarters, at least 4. port_bytes: what

@@ -211,13 +211,13 @@ static void column(struct dram *d, uint32_t n)
     d->hits &= ~bit(n);
     if (d->writing & bit(n)) {
         d->stats.writes++;
-        at_least(&d->read_from, t + s->wl + s->burst_cycles + s->cdlr);
+        at_least(&d->read_from, s->no_turnaround ? 0 : t + s->wl + s->burst_cycles + s->cdlr);
         at_least(&b->precharge_from, t + s->wl + s->burst_cycles + s->wr);
         *(s->write_queue ? &d->n_writes : &d->n_reads) -= 1;
     } else {
         d->stats.reads++;
         d->n_reads--;
-        at_least(&d->write_from, t + s->cl + s->burst_cycles + 2 > s->wl ? t + s->cl + s->burst_cycles + 2 - s->wl : 0);
+        at_least(&d->write_from, !s->no_turnaround && t + s->cl + s->burst_cycles + 2 > s->wl ? t + s->cl + s->burst_cycles + 2 - s->wl : 0);
         at_least(&b->precharge_from, t + (s->burst_cycles > s->rtpl ? s->burst_cycles : s->rtpl));
         const struct dram_request *r = &d->queued[i].r;
         d->issued = r->id;

@@ -22,6 +22,7 @@ struct dram_spec {
     uint32_t queue;                            /* requests; 0: no limit */
     uint32_t write_queue, write_high, write_low;   /* 0: writes share the queue */
     uint32_t return_queue;                     /* reads that wait for their slice; 0: no limit */
+    bool no_turnaround;                        /* reads and writes follow each other as if they were alike */
     bool dual_bus;                             /* HBM: a row and a column command in one cycle */
 };
 

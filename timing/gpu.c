@@ -128,41 +128,6 @@ uint64_t timing_gpu_cycle(const struct timing_gpu *g) { return g->now; }
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------------------------------------------- */
 
-/* Shared memory of an SM for a kernel whose CTAs take `bytes`: the smallest option that holds as many CTAs as fit otherwise. */
-static uint32_t carve_out(const struct timing_config *c, uint32_t bytes, uint32_t ctas)
-{
-    if (!c->lsu.adaptive || !c->smem.options.n)
-        return c->smem.size;
-    uint64_t total = (uint64_t)bytes * ctas;
-    for (uint32_t i = 0; i < c->smem.options.n; i++)
-        if ((uint64_t)c->smem.options.at[i] * 1024 >= total)
-            return c->smem.options.at[i] * 1024;
-    return c->smem.options.at[c->smem.options.n - 1] * 1024;
-}
-
-static uint32_t least32(uint32_t a, uint32_t b) { return a < b ? a : b; }
-
-uint32_t timing_ctas_per_sm(const struct timing_gpu *g, const struct timing_kernel_spec *spec)
-{
-    const struct timing_config *c = &g->config;
-    uint32_t threads = (spec->threads + 31) & ~31u, regs = threads * ((spec->regs + 3) & ~3u), bytes = spec->shared_bytes + c->smem.reserved;
-    uint32_t n = least32(c->sm.ctas, threads ? c->sm.threads / threads : 0);
-    if (regs)
-        n = least32(n, c->sm.registers / regs);
-    if (bytes)
-        n = least32(n, c->smem.size / bytes);
-    return n;
-}
-
-/* How many L1 ways a kernel's carve-out leaves. */
-static uint32_t l1_ways(const struct timing_config *c, uint32_t shared)
-{
-    if (!c->lsu.adaptive || !c->lsu.unified)
-        return c->l1d.assoc;
-    double share = 1.0 - (double)shared / (c->lsu.unified * 1024.0);
-    return (uint32_t)lround(c->derived.l1_ways_max * share);
-}
-
 enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel_spec *spec, struct error *err)
 {
     uint32_t per_sm = timing_ctas_per_sm(g, spec);
@@ -180,13 +145,13 @@ enum status timing_kernel_start(struct timing_gpu *g, const struct timing_kernel
     k->n_ctas = (uint64_t)spec->grid_dim[0] * spec->grid_dim[1] * spec->grid_dim[2];
     if (spec->start)
         k->n_ctas = spec->n_starts * (spec->cluster > 1 ? spec->cluster : 1);
-    k->shared_limit = carve_out(c, spec->shared_bytes + c->smem.reserved, per_sm);
+    k->shared_limit = fit_shared(c, spec->shared_bytes + c->smem.reserved, per_sm);
     if (k->n_ctas < (uint64_t)per_sm * g->n_sms)
         per_sm = (uint32_t)((k->n_ctas + g->n_sms - 1) / g->n_sms);
     while (cluster_most(g, per_sm) < spec->cluster)
         per_sm++;
     k->per_sm = per_sm;
-    k->l1_ways = l1_ways(c, k->shared_limit);
+    k->l1_ways = fit_l1_ways(c, k->shared_limit);
     uint64_t from = spec->ready_cycle > g->now ? spec->ready_cycle : g->now;
     k->visible = from + c->launch.kernel_latency + k->n_ctas * c->launch.cta_latency;
     k->started = k->visible;
@@ -219,9 +184,9 @@ static bool ctas_left(const struct timing_gpu *g, uint64_t now)
     return false;
 }
 
-/* Gives SM s a CTA of the first kernel that has one which fits. */
 static bool may_run(const struct kernel *k, const struct sm *s) { return !k->spec.sms || k->spec.sms[s->number / 64] >> s->number % 64 & 1; }
 
+/* Gives SM s a CTA of the first kernel that has one which fits. */
 static bool give(struct timing_gpu *g, struct sm *s)
 {
     uint32_t most = g->config.launch.kernels;
@@ -403,6 +368,9 @@ static bool move_ended(struct timing_gpu *g)
         g->stats.kernels++;
         any = true;
     }
+    if (any && !g->kernels && g->config.mem.flush_l2)
+        for (uint32_t i = 0; i < g->n_slices; i++)
+            slice_flush(&g->channels[i / g->config.mem.slices].slices[i % g->config.mem.slices]);
     return any;
 }
 

@@ -144,7 +144,7 @@ void lsu_push(struct sm *s, uint32_t slot, const struct emu_event *e, int32_t pe
     } else if (m->class == MEM_CLASS_TEXTURE) {
         texture_push(s, m, e);
     } else if (m->class == MEM_CLASS_SHARED) {
-        m->cycles = e->atomic ? atomic_bank_cycles(&lanes, c->smem.banks) : bank_cycles(&lanes, c->smem.banks);
+        m->cycles = e->atomic ? atomic_bank_cycles(&lanes, c->smem.banks) : c->smem.one_broadcast ? bank_cycles_of_one(&lanes, c->smem.banks) : bank_cycles(&lanes, c->smem.banks);
         s->stats.shared_bank_conflicts += m->cycles - 1;
         s->stats.stall_shared_bank += m->cycles - 1;
     } else if (m->class == MEM_CLASS_GLOBAL || m->class == MEM_CLASS_LOCAL) {
@@ -217,6 +217,22 @@ static bool pool_grow(struct sm *s)
     return true;
 }
 
+/* Memory that is perfect: the reply is there as soon as the request could have left. What has its place in the order of memory goes to L2 all the same. */
+static bool answer_at_once(struct sm *s, uint32_t at, uint64_t slot, uint32_t slice)
+{
+    struct packet *p = &s->pool[at];
+    size_t i = s->inbox.n;
+    struct message *last = vec_add(&s->inbox);
+    if (!last)
+        return false;
+    for (; i > s->inbox_at && s->inbox.at[i - 1].time > slot; i--)
+        s->inbox.at[i] = s->inbox.at[i - 1];
+    s->inbox.at[i] = (struct message){.time = slot, .packet = s->number << PACKET_BITS | at, .slice = slice};
+    p->ready = slot;
+    p->data = is_write(p) ? 0 : p->sectors;
+    return true;
+}
+
 /* One packet a cycle of the interconnect. */
 bool lsu_send(struct sm *s, const struct packet *p, uint64_t ready)
 {
@@ -225,14 +241,21 @@ bool lsu_send(struct sm *s, const struct packet *p, uint64_t ready)
     uint32_t slice = addrmap_slice(&g->map, p->address), thread = g->n_threads == 1 ? 0 : slice / g->config.mem.slices % g->n_threads;
     if (!s->n_pool_free && !pool_grow(s))
         return false;
-    struct message *to = vec_add(&s->out[thread]);
-    if (!to)
-        return false;
     uint32_t at = s->pool_free[--s->n_pool_free];
     slot = slot > s->port_from ? slot : s->port_from;
     s->port_from = slot + 1;
     s->pool[at] = *p;
     s->pool[at].sent = s->now;
+    if (g->config.lsu.perfect && p->pending < 0) {
+        s->packets++;
+        count_sent(s, p);
+        return answer_at_once(s, at, slot, slice);
+    }
+    struct message *to = vec_add(&s->out[thread]);
+    if (!to) {
+        s->n_pool_free++;
+        return false;
+    }
     *to = (struct message){.time = slot, .packet = s->number << PACKET_BITS | at, .slice = slice};
     s->in_network++;
     s->packets++;

@@ -8,7 +8,7 @@
  *     side.c         read-only caches of these                      texture.c     textures and surfaces
  *     lsu.c          loads, stores, shared memory, L1               cache.c mshr.c coalesce.c addrmap.c hash.c   parts
  *     cluster.c      CTAs that belong together                       tensor.c      matrix products
- *     halves.c       an L2 in two halves
+ *     halves.c       an L2 in two halves                             fit.c         how many CTAs an SM holds
  *     state.c state_model.c   all of it as bytes: a pointer that is added here has a row there
  *     scheduler/     warp scheduling policies                       replacement/ dram_order/   policies
  *
@@ -230,6 +230,9 @@ struct scheduler_policy {
 extern const struct scheduler_policy scheduler_lrr, scheduler_gto, scheduler_oldest, scheduler_two_level, scheduler_limited, scheduler_youngest;
 int scheduler_oldest_of(uint64_t candidates, const struct warp_slot *warps);
 
+/* fit.c */
+uint32_t fit_shared(const struct timing_config *c, uint32_t bytes, uint32_t ctas);     /* shared memory of an SM for a kernel whose CTAs take `bytes` */
+uint32_t fit_l1_ways(const struct timing_config *c, uint32_t shared);                  /* what the carve-out leaves */
 /* sm.c */
 enum status sm_create(struct sm *s, struct timing_gpu *g, uint32_t number, struct error *err) MUST_CHECK;
 void sm_destroy(struct sm *s);
@@ -345,6 +348,7 @@ void slice_destroy(struct slice *l);
 void slice_window(struct channel *c, struct slice *l);       /* a window begins: arrivals are there */
 void slice_run(struct channel *c, struct slice *l);          /* cycle c->now */
 void slice_count(struct channel *c, struct slice *l, uint64_t until);      /* what holds it up, in the cycles before `until` in which it did not run */
+void slice_flush(struct slice *l);             /* drops all lines; what of them is dirty is written at no cost */
 void slice_sent(struct channel *c, struct slice *l);         /* the channel has taken one of to_dram */
 uint64_t slice_atom(const struct slice *l, uint64_t address);              /* the line or sector that it lies in */
 

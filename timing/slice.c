@@ -451,6 +451,13 @@ void slice_run(struct channel *c, struct slice *l)
     l->next = next_cycle(c, l);
 }
 
+void slice_flush(struct slice *l)
+{
+    cache_invalidate(&l->l2);
+    for (unsigned h = 0; h < HALVES; h++)
+        cache_invalidate(&l->near[h]);
+}
+
 void slice_sent(struct channel *c, struct slice *l)
 {
     if (l->stuck || l->from_dram.n) {

@@ -95,6 +95,8 @@ bool sm_fits(const struct sm *s, const struct kernel *k)
     for (uint32_t i = 0; i < MAX_WARPS && s->n_blocks; i++)
         if (s->blocks[i].cta && s->blocks[i].kernel != k && !c->sm.share_kernels)
             return false;
+    if (c->sm.ignore_limits && !s->n_blocks)
+        return true;
     return s->n_blocks < k->per_sm && s->threads + threads <= c->sm.threads && s->regs + regs <= c->sm.registers &&
            s->shared_bytes + k->spec.shared_bytes + c->smem.reserved <= k->shared_limit;
 }
@@ -107,6 +109,8 @@ uint32_t sm_room(const struct sm *s, const struct kernel *k)
     uint32_t warps = warps_of(k), regs = warps * WARP_LANES * ((k->spec.regs + 3) & ~3u), bytes = k->spec.shared_bytes + c->smem.reserved;
     if (!sm_fits(s, k))
         return 0;
+    if (c->sm.ignore_limits && k->per_sm == 1)
+        return 1;
     uint32_t n = least32(k->per_sm - s->n_blocks, (uint32_t)__builtin_popcountll(s->free_slots) / warps);
     n = least32(n, (c->sm.threads - s->threads) / (warps * WARP_LANES));
     n = regs ? least32(n, (c->sm.registers - s->regs) / regs) : n;

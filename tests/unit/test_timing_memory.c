@@ -232,6 +232,51 @@ START_TEST(a_half_keeps_what_it_read)
 }
 END_TEST
 
+/* ---- small settings ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* Misses cost what L1 costs, and nothing goes to L2. */
+START_TEST(perfect_memory_answers_at_once)
+{
+    double hit = (double)(chase("ld.global.ca", 110, 0) - chase("ld.global.ca", 10, 0)) / 100;
+    set("lsu.perfect", "on");
+    double miss = (double)(chase("ld.global.ca", 110, 4096) - chase("ld.global.ca", 10, 4096)) / 100;
+    ck_assert_double_ge(miss, hit);
+    ck_assert_double_le(miss, hit + 4);
+    head();
+    PUT("ld.global.u32 %%r5, [%%rd1]; st.global.u32 [%%rd1+4096], %%r5; membar.gl; atom.global.add.u32 %%r6, [%%rd1], 1;\n");
+    tail();
+    struct outcome o = simulate(2, 64, 0, 1);
+    ck_assert_uint_eq(o.s.slice.requests, 2 * 64);     /* atomics on one word */
+    ck_assert_uint_eq(run.out[0], 2 * 64);
+}
+END_TEST
+
+/* What one kernel read is not there for the next. */
+START_TEST(l2_is_flushed_behind_the_last_kernel)
+{
+    head();
+    PUT("mul.wide.s32 %%rd4, %%r1, 32; add.s64 %%rd4, %%rd4, %%rd1; ld.global.cg.u32 %%r5, [%%rd4];\n");
+    tail();
+    for (unsigned flush = 0; flush < 2; flush++) {
+        set("mem.flush_l2", flush ? "on" : "off");
+        run_open(text);
+        struct timing_gpu *g = sim_gpu(1);
+        struct timing_stats st;
+        for (unsigned k = 0; k < 2; k++) {
+            struct emu_grid *grid;
+            struct timing_kernel_result r;
+            sim_start(g, &grid, 4, 64, 0);
+            ck_assert_int_eq(timing_gpu_run(g, 100000000), TIMING_KERNEL_ENDED);
+            ck_assert(timing_kernel_take(g, &r));
+            emu_grid_free(grid);
+        }
+        timing_gpu_stats(g, &st);
+        ck_assert_uint_eq(st.channel.reads, 256 * (1 + flush));
+        timing_gpu_free(g);
+    }
+}
+END_TEST
+
 /* ---- copies without waiting, matrices ----------------------------------------------------------------------------------------------------------- */
 
 /* Cycles from two copies, a group each, to behind the wait; out[0], out[1]: what arrived. */
@@ -313,6 +358,8 @@ int main(void)
     tcase_add_test(c, a_write_of_no_bytes_is_answered);
     tcase_add_test(c, the_far_half_is_further_away);
     tcase_add_test(c, a_half_keeps_what_it_read);
+    tcase_add_test(c, perfect_memory_answers_at_once);
+    tcase_add_test(c, l2_is_flushed_behind_the_last_kernel);
     tcase_add_test(c, copies_are_waited_for_by_group);
     tcase_add_test(c, fragments_are_memory_traffic);
     tcase_add_loop_test(c, memory_is_the_same_for_any_number_of_host_threads, 0, 2);

@@ -296,6 +296,27 @@ START_TEST(a_barrier_opens_with_the_last_warp)
 }
 END_TEST
 
+/* Limits that are ignored: a CTA too large for an SM has it alone. */
+START_TEST(a_block_that_does_not_fit_runs_alone)
+{
+    struct error err;
+    set("sm.registers", "2048");               /* 16 for each thread of 128 */
+    head("");
+    for (unsigned i = 0; i < 100; i++) PUT("add.s32 %%r10, %%r10, %%r2;\n");
+    tail();
+    run_open(text);
+    struct timing_gpu *g = sim_gpu(1);
+    struct timing_kernel_spec spec = {.name = "k", .grid_dim = {1, 1, 1}, .threads = 256, .regs = 16};
+    ck_assert_uint_eq(timing_ctas_per_sm(g, &spec), 0);
+    ck_assert_int_eq(timing_kernel_start(g, &spec, &err), ST_LAUNCH_OUT_OF_RESOURCES);
+    timing_gpu_free(g);
+    set("sm.clusters", "1");
+    set("sm.ignore_limits", "on");
+    uint64_t one = simulate(1, 256, 0, 1).cycles, three = simulate(3, 256, 0, 1).cycles;
+    ck_assert_uint_ge(three, 3 * one - 100);
+}
+END_TEST
+
 START_TEST(a_lonely_block_costs_the_same_on_every_gpu)
 {
     unit_code(0, 60, 2);
@@ -345,6 +366,7 @@ int main(void)
     tcase_add_test(c, a_limit_keeps_the_other_warps_out);
     tcase_add_loop_test(c, bank_conflicts_cost_what_they_should, 0, 3);
     tcase_add_test(c, a_barrier_opens_with_the_last_warp);
+    tcase_add_test(c, a_block_that_does_not_fit_runs_alone);
     tcase_add_test(c, a_lonely_block_costs_the_same_on_every_gpu);
     tcase_add_test(c, a_deadlock_says_who_waits_where);
     suite_add_tcase(s, c);
