@@ -54,6 +54,15 @@ void timing_gpu_residents(const struct timing_gpu *g, void (*fn)(void *user, con
         }
 }
 
+void kernels_free(struct kernel **list)
+{
+    for (struct kernel *k = *list, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
+    *list = NULL;
+}
+
 /* What timing_gpu_load does not replace, since it is not saved. */
 void timing_gpu_clear(struct timing_gpu *g)
 {

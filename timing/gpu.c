@@ -83,15 +83,6 @@ enum status timing_gpu_create(struct timing_gpu **out, const struct timing_confi
     return st;
 }
 
-void kernels_free(struct kernel **list)
-{
-    for (struct kernel *k = *list, *next; k; k = next) {
-        next = k->next;
-        free(k);
-    }
-    *list = NULL;
-}
-
 void timing_gpu_free(struct timing_gpu *g)
 {
     if (!g)

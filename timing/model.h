@@ -420,7 +420,7 @@ struct timing_gpu {
     bool (*halt)(void *user); void *halt_user; /* asked after each window; NULL: nobody is */
 };
 static inline unsigned thread_of_sm(const struct timing_gpu *g, uint32_t sm) { return g->n_threads == 1 ? 0 : sm / g->group % g->n_threads; }
-void kernels_free(struct kernel **list);         /* all of a list, which is empty then */
+void kernels_free(struct kernel **list);         /* checkpoint.c: all of a list, which is empty then */
 void gpu_window(struct timing_gpu *g, uint64_t until);         /* all of it, to a cycle not further than a window away */
 
 #endif
