@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "runtime/base/bytes.h"
 #include "runtime/checkpoint/host.h"
@@ -212,10 +211,10 @@ static uint64_t any_block(uint64_t bytes, enum block_side side, uint64_t *got_by
     return small_get(class, side);
 }
 
-/* Where it was in the recorded run. What a stream frees goes when the stream gets there, so that what was free then may yet have to become so. */
+/* Where it was in the recorded run. What a stream or another thread frees goes when it gets there, so that what was free then may yet have to become so. */
 static uint64_t block_again(uint64_t bytes, enum block_side side, uint64_t *got_bytes)
 {
-    enum { TRIES = 2000, NAP_NS = 1000000 };
+    enum { TRIES = 2000 };                     /* of some ms */
     struct { uint64_t at, bytes; } was = {0, bytes};
     host_answer(&was, sizeof was);
     *got_bytes = was.bytes;
@@ -223,7 +222,7 @@ static uint64_t block_again(uint64_t bytes, enum block_side side, uint64_t *got_
         if (block_take(was.at, side, was.bytes))
             return was.at;
         pthread_mutex_unlock(&the.memory);
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        host_lets_others();
         pthread_mutex_lock(&the.memory);
     }
     return 0;

@@ -41,7 +41,7 @@ static struct rt_context *context_new(struct device *d, uint32_t flags)
     pthread_mutex_init(&c->output_lock, NULL);
     pthread_mutex_init(&c->heap.lock, NULL);
     pthread_mutex_lock(&the.lock);
-    c->id = ++the.next_id;
+    c->id = host_numbered(&the.next_id);
     c->next = the.contexts;
     the.contexts = c;
     pthread_mutex_unlock(&the.lock);

@@ -46,7 +46,7 @@ enum status rt_green_create(struct rt_green **out, const struct rt_resources *r)
     g->context = c;
     g->sms = r->sms;
     pthread_mutex_lock(&the.lock);
-    g->id = ++the.next_id;
+    g->id = host_numbered(&the.next_id);
     pthread_mutex_unlock(&the.lock);
     st = rt_green_stream(&g->own, g, RT_STREAM_NON_BLOCKING, 0);
     if (st == ST_OK) {

@@ -59,7 +59,7 @@ void *object_new(enum rt_kind kind)
     }
     if (o) {
         memset(o, 0, object_bytes[kind]);
-        o->number = streams_in_simulation() ? 0 : ++objects_made;      /* by the program's calls alone: what kernels decide is no matter of a replay */
+        o->number = streams_in_simulation() ? 0 : host_numbered(&objects_made);      /* by the program's calls alone: what kernels decide is no matter of a replay */
         o->kind = (uint8_t)kind;
         o->magic = LIVE;
     }

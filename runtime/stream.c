@@ -25,7 +25,7 @@ enum status rt_stream_create(struct rt_stream **out, struct rt_context *c, uint3
     s->priority = clamp(priority);
     s->attributes[1][0] = 1;                   /* of the policies: automatic */
     s->attributes[2][1] = 1;                   /* the remote domain is 1 */
-    s->id = ++the.next_id;
+    s->id = host_numbered(&the.next_id);
     s->next_in_context = c->streams;
     c->streams = s;
     st = c->gate ? stream_follow(s, c->gate) : ST_OK;

@@ -68,28 +68,6 @@ enum status host_diverged(const char *fmt, ...)
     return ST_UNKNOWN;                         /* threads that wait for their turn look again by themselves */
 }
 
-const struct tape_head *host_peek(const char **contents)
-{
-    const struct tape_head *h;
-    uint64_t next;
-    while ((h = tape_record(host.bytes, host.n, host.at, &next))) {
-        if (h->type != REC_NAME && h->type != REC_OP_COPY && h->type != REC_OP_FAULT && h->type != REC_THREAD)
-            break;
-        host.at = next;
-    }
-    *contents = h ? (const char *)(h + 1) : NULL;
-    return h;
-}
-
-const struct tape_head *host_next(enum record type, const char **contents)
-{
-    const struct tape_head *h = host_peek(contents);
-    if (!h || h->type != type)
-        return NULL;
-    (void)tape_record(host.bytes, host.n, host.at, &host.at);
-    return h;
-}
-
 /* The k-th of "bytes, flags". */
 static int arg_name(const char *args, unsigned k, const char **at)
 {
@@ -99,15 +77,15 @@ static int arg_name(const char *args, unsigned k, const char **at)
     return (int)strcspn(*at, ",");
 }
 
-static enum status compare_args(const struct host_site *site, const uint64_t *words, unsigned n, const uint64_t *want, unsigned n_want)
+static enum status compare_args(uint64_t call, const struct host_site *site, const uint64_t *words, unsigned n, const uint64_t *want, unsigned n_want)
 {
     if (n != n_want)
-        return host_diverged("call %llu, %s, has %u arguments, expected %u", (unsigned long long)host.calls, site->symbol, n, n_want);
+        return host_diverged("call %llu, %s, has %u arguments, expected %u", (unsigned long long)call, site->symbol, n, n_want);
     for (unsigned i = 0; i < n; i++) {
         const char *name;
         int length = arg_name(site->args, i, &name);
         if (words[i] != want[i])
-            return host_diverged("call %llu, %s: expected %.*s = %lld (0x%llx), found %lld (0x%llx)", (unsigned long long)host.calls, site->symbol, length, name,
+            return host_diverged("call %llu, %s: expected %.*s = %lld (0x%llx), found %lld (0x%llx)", (unsigned long long)call, site->symbol, length, name,
                                  (long long)want[i], (unsigned long long)want[i], (long long)words[i], (unsigned long long)words[i]);
     }
     return ST_OK;
@@ -115,23 +93,23 @@ static enum status compare_args(const struct host_site *site, const uint64_t *wo
 
 static const char *name_of(const struct tape_head *h) { return h->number - 1u < host.names.n ? host.names.at[h->number - 1] : "?"; }
 
-static enum status replay_call(const struct host_thread *t, struct host_site *site, const uint64_t *words, unsigned n)
+static enum status replay_call(const struct host_thread *t, uint64_t call, struct host_site *site, const uint64_t *words, unsigned n)
 {
     const char *contents;
     const struct tape_head *h = host_next(REC_CALL, &contents);
     const uint64_t *want = (const uint64_t *)(const void *)contents;
     if (!h)
-        return host_diverged("call %llu, %s, comes before the one before had the device do what it did then", (unsigned long long)host.calls, site->symbol);
+        return host_diverged("call %llu, %s, comes before the one before had the device do what it did then", (unsigned long long)call, site->symbol);
     unsigned n_want = (unsigned)(h->bytes / sizeof *want) - 1;
     const char *name = name_of(h);
     if (strcmp(name, site->symbol) != 0)
-        return host_diverged("call %llu: expected %s, found %s", (unsigned long long)host.calls, name, site->symbol);
-    bool own = t->as == t->number && t->call != 0;
+        return host_diverged("call %llu: expected %s, found %s", (unsigned long long)call, name, site->symbol);
+    bool own = t->as == t->was_as && t->call != 0;
     if (own && want[n_want] != (uint64_t)t->before)
-        return host_diverged("the call before call %llu, %s, answered \"%s\", expected \"%s\"", (unsigned long long)host.calls, name, status_text(t->before),
+        return host_diverged("the call before call %llu, %s, answered \"%s\", expected \"%s\"", (unsigned long long)call, name, status_text(t->before),
                              want[n_want] < ST_COUNT ? status_text((enum status)want[n_want]) : "?");
     site->number = h->number;                  /* for what is recorded behind the replay */
-    return compare_args(site, words, n, want, n_want);
+    return compare_args(call, site, words, n, want, n_want);
 }
 
 /* ---- polls ---- */
@@ -142,21 +120,20 @@ bool host_polls(const char *symbol)
     return strncmp(symbol, "cu", 2) == 0 && (strncmp(what, "StreamQuery", 11) == 0 || strncmp(what, "EventQuery", 10) == 0);
 }
 
-static bool is_poll(const struct tape_head *h) { return h && h->type == REC_CALL && host_polls(name_of(h)); }
+bool host_is_poll(const struct tape_head *h) { return h && h->type == REC_CALL && host_polls(name_of(h)); }
 
 bool host_is_call(const struct tape_head *h, const struct host_site *site, const uint64_t *words, unsigned n)
 {
     return h && h->type == REC_CALL && strcmp(name_of(h), site->symbol) == 0 && h->bytes == (n + 1) * sizeof *words && memcmp(h + 1, words, n * sizeof *words) == 0;
 }
 
-/* Among the polls that come next, before anything else: this one? */
-static bool comes_soon(const struct host_site *site, const uint64_t *words, unsigned n)
+/* Among the polls that come next, before anything else, the first of which is h: this one? */
+static bool comes_soon(const struct tape_head *h, const struct host_site *site, const uint64_t *words, unsigned n)
 {
-    const struct tape_head *h;
-    for (uint64_t at = host.at; (h = tape_record(host.bytes, host.n, at, &at));)
+    for (uint64_t at = h ? (uint64_t)((const char *)h - host.bytes) : host.n; (h = tape_record(host.bytes, host.n, at, &at));)
         if (host_is_call(h, site, words, n))
             return true;
-        else if (h->type == REC_TURN || (h->type == REC_CALL && !is_poll(h)))
+        else if (h->type == REC_TURN || (h->type == REC_CALL && !host_is_poll(h)))
             return false;
     return false;
 }
@@ -166,9 +143,9 @@ static bool agree(struct host_thread *t, const struct host_site *site, const uin
 {
     const char *contents;
     const struct tape_head *h = host_peek(&contents);
-    if (host_is_call(h, site, words, n) || (!site->poll && !is_poll(h)))
+    if (host_is_call(h, site, words, n) || (!site->poll && !host_is_poll(h)))
         return true;
-    host_me.extra = site->poll && !comes_soon(site, words, n);
+    host_me.extra = site->poll && !comes_soon(h, site, words, n);
     if (host_me.extra)
         return true;
     host_skip_poll();
@@ -183,6 +160,8 @@ static void begin(struct host_thread *t, uint64_t call)
     t->call = call;
     t->step = t->waits = 0;
     t->said = false;
+    for (size_t i = 0; host_replayed() && i < host.survivors.n; i++)
+        host.survivors.at[i].made |= host.survivors.at[i].call == call;
 }
 
 enum status host_enter(struct host_site *site, const uint64_t *words, unsigned n)
@@ -195,13 +174,15 @@ enum status host_enter(struct host_site *site, const uint64_t *words, unsigned n
         enum status st = host_gate(t, site, words, n);
         if (st != ST_OK)
             return st;
-        if (!host_replayed() || !agree(t, site, words, n))
+        if (!host_replayed() || (!t->beside && !agree(t, site, words, n)))
             continue;
+        host_me.extra |= t->beside;
         if (host_me.extra)
             return ST_OK;
-        host.calls++;
-        enum status same = replay_call(t, site, words, n);
-        begin(t, host.calls);
+        uint64_t call = host_call_number();
+        host.calls = call > host.calls ? call : host.calls;
+        enum status same = replay_call(t, call, site, words, n);
+        begin(t, call);
         return same;
     }
     if (host_mode() == HOST_RECORDED) {

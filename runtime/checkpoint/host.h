@@ -11,7 +11,7 @@
  * queued or done at once is a matter of speed.
  *
  * Threads: calls take turns. In a recorded run a thread has its turn from the beginning of a call to its end, but for the time in which it waits, so that there is one
- * order of everything that calls do; in a replay each thread waits for its turn in that order. Threads are known again by thread_name.h; one that is not on the tape
+ * order of everything that calls do; in a replay each thread waits for its turn in that order, as far as its locks let it (host_replay.c). Threads are known again by thread_name.h; one that is not on the tape
  * waits for the end of the replay. A checkpoint wants every thread of the program in a call that has done nothing yet, or asleep elsewhere. A child after fork is
  * no part of either.
  *
@@ -68,6 +68,8 @@ bool host_inside(void);                        /* the calling thread is one of t
 
 /* What the call is about to tell the program and another run might not: kept on the tape, or replaced by what is there. */
 void host_answer(void *data, size_t bytes);
+/* The next number of what calls make, which in a replay is that of the recorded run: threads may come in another order. last: the largest so far. */
+uint64_t host_numbered(uint64_t *last);
 /* What must be the same as in the recorded run. Words that look like addresses of the host's own memory are not compared. what: for the report. */
 enum status host_verify(const char *what, const void *data, size_t bytes) MUST_CHECK;
 /* Memory of the program's own that kernels may use from now on, and no longer. It may be elsewhere in a replay, where the system or the heap gives other addresses; but
@@ -108,6 +110,8 @@ void host_goes_on(void);
 /* The same where queues are full: whether the thread waits at all is a matter of speed. host_waited: a replay's thread did so here. */
 void host_waits_for_room(void);
 bool host_waited_for_room(void);
+/* A replay's call waits for what other threads' calls or their operations have yet to do: they may, for some ms. */
+void host_lets_others(void);
 
 /* ---- checkpoints (whoever writes and restores the device's state) ---- */
 

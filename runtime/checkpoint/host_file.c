@@ -251,7 +251,7 @@ enum status host_load(const char *path, struct error *err)
     if (st != ST_OK)
         return st;
     host.last = get_u64(from);
-    bool good = load_threads(from) && load_survivors(from) && load_events(from) && load_written(from) && load_tape(from) && index_tape();
+    bool good = load_threads(from) && load_survivors(from) && load_events(from) && load_written(from) && load_tape(from) && index_tape() && host_turns_load();
     if (!good || from->failed) {
         (void)hck_error(host.file, err);
         return error_set(err, ST_INVALID_VALUE, "%s: the recorded calls make no sense, or there is no memory for them", path);
@@ -295,7 +295,9 @@ static void forget(void)
     if (host.n)
         munmap(host.bytes, host.n);
     host.bytes = NULL;
-    host.n = host.at = 0;
+    host.n = 0;
+    vec_free(&host.turns);
+    vec_free(&host.lanes);
     map_free(&host.keyed);
     map_free(&host.held);
     vec_free(&host.names);
@@ -344,6 +346,8 @@ enum status host_finish_replay(void)
     pthread_mutex_lock(&the.lock);
     if (st == ST_OK) {
         set_event_times();
+        host.calls = host.on_tape;
+        host.owner = host.turns.n ? host.turns.at[host.turns.n - 1].owner : 0;
         if (host_records())
             go_on_recording();
         else

@@ -5,6 +5,7 @@
 #include "runtime/checkpoint/host.h"
 #include "runtime/checkpoint/tape.h"
 #include "runtime/checkpoint/thread_name.h"
+#include "runtime/checkpoint/thread_wait.h"
 #include "runtime/internal.h"
 
 enum record {                                  /* head.type */
@@ -23,7 +24,7 @@ enum record {                                  /* head.type */
 enum yield { YIELD_LEAVES, YIELD_WAITS, YIELD_FULL /* no room in the queues */ };
 enum whereabouts { OUTSIDE, INSIDE, WAITS, AT_GATE };      /* of a host thread, as to calls */
 
-struct sleep { uint64_t switches; bool asleep; };         /* of a thread, when it was looked at last */
+struct host_wish { const struct host_site *site; const uint64_t *words; unsigned n; };        /* the call that a thread wants to make */
 
 struct host_thread {
     char name[THREAD_NAME_BYTES];
@@ -35,7 +36,10 @@ struct host_thread {
 
     /* its own */
     uint64_t call;                             /* its present or newest one */
-    uint16_t as;                               /* in a replay: whose call it makes, which is another thread's where that waits for it: host_threads.c */
+    uint16_t as, was_as;                       /* in a replay: whose call it makes, and whose the one before was: another thread's where they changed places (host_replay.c) */
+    struct host_wish wish;                     /* at the gate */
+    bool beside;                               /* that call is not on the tape */
+    uint64_t moved;                            /* host.moves as its newest turn began */
     uint32_t step, waits;                      /* operations, waits of the present call so far */
     bool said;                                 /* the present call has put something on the tape behind its head */
     enum status before;                        /* what the call before answered; ST_OK after polls */
@@ -46,9 +50,13 @@ struct host_me { struct host_thread *thread; int depth; bool known, waits, extra
 extern _Thread_local struct host_me host_me;
 
 struct event_age { uint64_t number /* of the handle */, age_ns /* since its newest record, at the checkpoint */; };
-struct survivor { uint64_t call; uint32_t step, kind; };   /* an operation that was not finished at the checkpoint */
+struct survivor { uint64_t call; uint32_t step, kind; bool made; /* the call */ };   /* an operation that was not finished at the checkpoint */
 struct stretch { uint64_t lo, hi; };           /* of memory that kernels had written, and the host had not waited since */
 struct moved { uint64_t then, now, bytes; };    /* registered memory of the program that is not where it was */
+/* A turn on the tape, without its head, and what of a thread's turns was replayed so far. */
+#define NO_TURN UINT32_MAX
+struct turn { uint64_t at, end, calls /* made before it */; uint32_t next /* of the same thread; NO_TURN: none */, step; uint16_t owner; uint8_t how; /* it ended: enum yield, or 0xff */ };
+struct lane { uint32_t turn; bool lent; /* in the middle of a call */ uint64_t at, calls; };
 struct stood { uint32_t number; bool outside; };           /* where a thread was at the checkpoint: outside, asleep, or at a call */
 
 struct host {
@@ -70,9 +78,12 @@ struct host {
 
     /* REPLAYED */
     struct hck_reader *file;
-    char *bytes; uint64_t n, at;               /* the tape, and what comes next */
-    bool returns;                              /* owner has its turn again in the middle of a call, and has not taken it yet */
-    bool active, ending;                       /* owner is at it; some thread is at the end of the replay */
+    char *bytes; uint64_t n;                   /* the tape */
+    VEC(struct turn) turns; uint32_t head;     /* the first that is not over */
+    VEC(struct lane) lanes;                    /* of threads, by number - 1 */
+    bool active, ending;                       /* some thread has its turn; is at the end of the replay */
+    uint64_t on_tape;                          /* calls */
+    uint64_t moves;                            /* turns, and parts of them, that were begun */
     uint64_t last;                             /* calls that were begun at the checkpoint, and not open */
     VEC(struct survivor) survivors;            /* in the order in which they were enqueued */
     VEC(const char *) names;                   /* of sites, by number - 1: symbol, NUL, arguments */
@@ -87,7 +98,7 @@ struct host {
 };
 extern struct host host;
 
-/* The next record of the host thread when it is of that type, and its contents; NULL: it is something else. */
+/* The next record of the calling thread, which has its turn, when it is of that type, and its contents; NULL: it is something else. */
 const struct tape_head *host_next(enum record type, const char **contents);
 const struct tape_head *host_peek(const char **contents);     /* whatever it is; NULL: the end */
 enum { HOST_ALL_STEPS = 0xfffff };             /* in a key: any of the call's */
@@ -100,9 +111,21 @@ bool host_open(uint64_t call);                 /* it is in host.open */
 struct host_thread *host_thread(void);         /* the calling one; NULL: none of the program's, or no memory */
 void host_turn_take(struct host_thread *t);    /* RECORDED: t's turn begins; it stands still first where a checkpoint wants that */
 void host_turn_end(struct host_thread *t);     /* the call does */
-/* REPLAYED: waits for the turn of t's next call, which is this one. Also ST_OK: the replay is over. */
-enum status host_gate(struct host_thread *t, const struct host_site *site, const uint64_t *words, unsigned n) MUST_CHECK;
 bool host_is_call(const struct tape_head *h, const struct host_site *site, const uint64_t *words, unsigned n);
+
+int host_place(const struct host_thread *t);   /* enum whereabouts */
+void host_wait_a_little(void);                 /* for something to change, a few ms at most. Under host.lock, which it gives up meanwhile */
+
+/* ---- host_replay.c ---- */
+
+bool host_turns_load(void);                    /* finds them on the tape; false: it makes no sense, or no memory */
+/* Waits for the turn of t's next call, which is this one. Also ST_OK: the replay is over. */
+enum status host_gate(struct host_thread *t, const struct host_site *site, const uint64_t *words, unsigned n) MUST_CHECK;
+void host_turn_over(struct host_thread *t, bool lent);         /* its call has ended, or waits */
+void host_turn_again(struct host_thread *t);   /* takes the turn that it lent */
+bool host_gave_up(const struct host_thread *t, enum yield how, uint32_t step);             /* the tape says that it gave up its turn here, and others had theirs */
+uint64_t host_call_number(void);               /* of the calling thread's next one on the tape */
+bool host_is_poll(const struct tape_head *h);
 
 /* Reports once what the program did otherwise. Always ST_UNKNOWN. */
 enum status host_diverged(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -9,12 +9,11 @@
 
 #include "runtime/checkpoint/host_internal.h"
 
-enum { SLICE_NS = 5000000 };
 _Thread_local struct host_me host_me;
 
 bool host_inside(void) { return host_me.thread && host_me.depth > 0 && !host_me.waits; }
 static void be_at(struct host_thread *t, enum whereabouts p) { __atomic_store_n(&t->place, p, __ATOMIC_SEQ_CST); }
-static int place_of(const struct host_thread *t) { return __atomic_load_n(&t->place, __ATOMIC_SEQ_CST); }
+int host_place(const struct host_thread *t) { return __atomic_load_n(&t->place, __ATOMIC_SEQ_CST); }
 static bool stopping(void) { return __builtin_expect(__atomic_load_n(&host.stopping, __ATOMIC_SEQ_CST), 0); }
 
 static void tell(void)
@@ -24,9 +23,9 @@ static void tell(void)
     pthread_mutex_unlock(&host.lock);
 }
 
-/* Under host.lock. */
-static void wait_a_little(void)
+void host_wait_a_little(void)
 {
+    enum { SLICE_NS = 5000000 };
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += SLICE_NS;
@@ -86,35 +85,6 @@ struct host_thread *host_thread(void)
     return host_me.thread;
 }
 
-/* ---- asleep ---- */
-
-static bool read_sleep(int tid, uint64_t *switches)
-{
-    char path[64], line[200], state = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    while (fgets(line, sizeof line, f)) {
-        (void)sscanf(line, "State: %c", &state);
-        (void)sscanf(line, "voluntary_ctxt_switches: %lu", switches);
-    }
-    fclose(f);
-    return state == 'S';
-}
-
-/* It sleeps, and has slept since it was asked for last. */
-static bool sleeps_on(int tid, struct sleep *last)
-{
-    struct sleep now = {0};
-    now.asleep = tid && read_sleep(tid, &now.switches);
-    bool still = now.asleep && last->asleep && last->switches == now.switches;
-    *last = now;
-    return still;
-}
-
-static bool sleeps(struct host_thread *t) { return sleeps_on(t->tid, &t->sleep); }
-
 /* ---- turns, recorded ---- */
 
 static void stand(struct host_thread *t, enum whereabouts p)
@@ -172,153 +142,8 @@ void host_turn_end(struct host_thread *t)
     if (held == HOLDS_TURN && !host_replayed()) {
         turn_yield(YIELD_LEAVES, 0);
     } else if (held == HOLDS_TURN) {
-        pthread_mutex_lock(&host.lock);
-        host.active = false;
-        if (host.threads.n > 1)
-            pthread_cond_broadcast(&host.changed);
-        pthread_mutex_unlock(&host.lock);
+        host_turn_over(t, false);
     }
-}
-
-/* ---- turns, replayed ---- */
-
-static bool lent(uint16_t number)
-{
-    for (size_t i = 0; i < host.threads.n; i++)
-        if (host.threads.at[i]->as == number && place_of(host.threads.at[i]) == WAITS)
-            return true;
-    return false;
-}
-
-/* While nobody is at it: to the next record that is some thread's. NULL: there is none. */
-static const struct tape_head *advance(void)
-{
-    static const struct tape_head nothing_but_the_turn;        /* a call may end without a record */
-    const char *contents;
-    const struct tape_head *h = NULL;
-    while (!host.returns && (h = host_peek(&contents))) {
-        if (h->type == REC_TURN) {
-            host.owner = h->number;
-            host.returns = lent(host.owner);
-        } else if (h->type == REC_CALL && host_open(host.calls + 1))
-            host.calls++;
-        else
-            break;
-        (void)host_next((enum record)h->type, &contents);
-    }
-    return host.returns ? &nothing_but_the_turn : h;
-}
-
-/* Under host.lock. */
-static struct host_thread *thread_of(uint32_t number)
-{
-    for (size_t i = 0; i < host.threads.n; i++)
-        if (host.threads.at[i]->number == number)
-            return host.threads.at[i];
-    return NULL;
-}
-
-/* Every thread is where it was at the checkpoint. */
-static bool all_there(void)
-{
-    bool all = true;
-    for (size_t i = 0; i < host.stood.n; i++) {
-        struct host_thread *t = thread_of(host.stood.at[i].number);
-        all = t && all && (place_of(t) == AT_GATE || (host.stood.at[i].outside && (t->gone || (place_of(t) == OUTSIDE && sleeps(t)))));
-    }
-    return all;
-}
-
-static const char *owner_name(void) { return host.owner - 1u < host.thread_names.n ? host.thread_names.at[host.owner - 1] : "?"; }
-
-/* Its turn has not come for some time. Under host.lock, which it gives up for a while. *asleep: the thread whose turn it is does nothing, *last for that. */
-static enum status wait_for_others(unsigned slices, struct sleep *last, bool *asleep)
-{
-    enum { SLICES_PER_S = 200, PATIENCE_S = 20, LAST_S = 60 };
-    *asleep = false;
-    wait_a_little();
-    if (!host_replayed() || host.active || host.ending || !advance())
-        return ST_OK;
-    const struct host_thread *next = thread_of(host.owner);
-    if (next && place_of(next) != OUTSIDE)
-        return ST_OK;
-    if (next && next->gone)
-        return host_diverged("thread %s has ended, and at the checkpoint it made call %llu", owner_name(), (unsigned long long)host.calls + 1);
-    *asleep = sleeps_on(next ? next->tid : thread_tid(owner_name()), last);
-    if (slices == SLICES_PER_S * PATIENCE_S)
-        log_warn("resume: call %llu was made by thread %s of the program, which %s; the others wait for it", (unsigned long long)host.calls + 1, owner_name(),
-                 *asleep ? "waits for something else" : next ? "is busy with other things" : "has not come yet");
-    if (*asleep && slices >= SLICES_PER_S * LAST_S)
-        return host_diverged("call %llu was made by thread %s, which waits for another one now: threads of the program race for a lock in another order than they did",
-                             (unsigned long long)host.calls + 1, owner_name());
-    return ST_OK;
-}
-
-/* Where threads race for a lock around calls, as for the start of a library, another one may get it first than did then, and makes the calls of that one, which waits for
- * it. So a thread may take the turn of one that is asleep when it wants the very same call: at once where that one has made no call yet, else after a while. */
-static bool stands_in(const struct host_thread *t, unsigned naps)
-{
-    enum { LONG = 60 };
-    return !thread_of(host.owner) || t->as == host.owner || naps > LONG;
-}
-
-enum status host_gate(struct host_thread *t, const struct host_site *site, const uint64_t *words, unsigned n)
-{
-    enum status st = ST_OK;
-    unsigned slices = 0, naps = 0;
-    struct sleep last = {0};
-    bool asleep = false;
-    pthread_mutex_lock(&host.lock);
-    be_at(t, AT_GATE);
-    pthread_cond_broadcast(&host.changed);
-    while (host_replayed() && st == ST_OK) {
-        const struct tape_head *next = host.active ? NULL : advance();
-        bool end = !host.active && !next;
-        if (host.diverged) {
-            st = ST_UNKNOWN;
-        } else if (next && !host.returns && ((t->number && host.owner == t->number) || (naps && host_is_call(next, site, words, n) && stands_in(t, naps)))) {
-            t->as = host.owner;
-            host.active = true;
-            host_me.hold = HOLDS_TURN;
-            break;
-        } else if (end && !host.ending && all_there()) {
-            host.ending = true;
-            pthread_mutex_unlock(&host.lock);
-            st = host_finish_replay();
-            pthread_mutex_lock(&host.lock);
-            pthread_cond_broadcast(&host.changed);
-        } else {
-            st = wait_for_others(++slices, &last, &asleep);
-            naps = asleep ? naps + 1 : 0;
-        }
-    }
-    be_at(t, INSIDE);
-    pthread_mutex_unlock(&host.lock);
-    return st;
-}
-
-/* The tape says that the thread gave up its turn here, and others had theirs. */
-static bool gave_up(enum yield how, uint32_t step)
-{
-    const char *contents;
-    const struct tape_head *h = host_peek(&contents);
-    return h && h->type == REC_TURN && h->flags == how && h->step == step;
-}
-
-static void turn_again(struct host_thread *t)
-{
-    bool asleep;
-    struct sleep last = {0};
-    pthread_mutex_lock(&host.lock);
-    for (unsigned slices = 0; host_replayed() && !host.diverged; slices++) {
-        if (!host.active && advance() && host.returns && host.owner == t->as)
-            break;
-        (void)(wait_for_others(slices, &last, &asleep) == ST_OK);   /* else host.diverged tells all of them */
-    }
-    host.active = true;
-    host.returns = false;
-    be_at(t, INSIDE);
-    pthread_mutex_unlock(&host.lock);
 }
 
 /* ---- waiting ---- */
@@ -329,20 +154,17 @@ static void wait_as(enum yield how, uint32_t step)
     struct host_thread *t = host_me.thread;
     bool replayed = host_replayed();
     host_me.waits = true;
-    if (host_me.hold != HOLDS_TURN || (replayed && !gave_up(how, step)))
+    if (host_me.hold != HOLDS_TURN || (replayed && !host_gave_up(t, how, step)))
         return;
     host_me.hold = LENT_TURN;
     be_at(t, WAITS);
-    if (!replayed) {
-        turn_yield(how, step);
-        if (stopping())
-            tell();
+    if (replayed) {
+        host_turn_over(t, true);
         return;
     }
-    pthread_mutex_lock(&host.lock);
-    host.active = false;
-    pthread_cond_broadcast(&host.changed);
-    pthread_mutex_unlock(&host.lock);
+    turn_yield(how, step);
+    if (stopping())
+        tell();
 }
 
 void host_waits(void)
@@ -357,7 +179,10 @@ void host_waits_for_room(void)
         wait_as(YIELD_FULL, host_me.thread->step);
 }
 
-bool host_waited_for_room(void) { return host_replayed() && host_inside() && host_me.hold == HOLDS_TURN && gave_up(YIELD_FULL, host_me.thread->step); }
+bool host_waited_for_room(void)
+{
+    return host_replayed() && host_inside() && host_me.hold == HOLDS_TURN && host_gave_up(host_me.thread, YIELD_FULL, host_me.thread->step);
+}
 
 void host_goes_on(void)
 {
@@ -367,7 +192,7 @@ void host_goes_on(void)
     if (host_me.hold != LENT_TURN)
         return;
     if (host_replayed())
-        turn_again(host_me.thread);
+        host_turn_again(host_me.thread);
     else
         turn_begin(host_me.thread, WAITS);
     host_me.hold = HOLDS_TURN;
@@ -381,8 +206,8 @@ static bool still(void)
     bool all = true;
     for (size_t i = 0; i < host.threads.n; i++) {
         struct host_thread *t = host.threads.at[i];
-        int p = place_of(t);
-        all = all && (t->gone || p == WAITS || p == AT_GATE || (p == OUTSIDE && host.threads.n > 1 && sleeps(t)));
+        int p = host_place(t);
+        all = all && (t->gone || p == WAITS || p == AT_GATE || (p == OUTSIDE && host.threads.n > 1 && thread_sleeps_on(t->tid, &t->sleep)));
     }
     return all;
 }
@@ -405,7 +230,7 @@ static enum stillness wait_until_still(void)
         }
         if (atomic_load(&the.leaving))
             return RESTLESS;
-        wait_a_little();
+        host_wait_a_little();
     }
     return RESTLESS;
 }
@@ -439,7 +264,7 @@ static bool in_the_middle(void)
     for (size_t i = 0; i < host.threads.n; i++) {
         const struct host_thread *t = host.threads.at[i];
         struct count c = {.call = t->call};
-        if (place_of(t) != WAITS || t->gone)
+        if (host_place(t) != WAITS || t->gone)
             continue;
         pthread_mutex_unlock(&host.lock);
         pthread_mutex_lock(&the.lock);
