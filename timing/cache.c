@@ -118,6 +118,15 @@ void cache_to_front(struct cache *c, uint32_t set, uint32_t way)
 
 /* ---- index ---- */
 
+static uint32_t set_of(const struct cache *c, uint64_t number)
+{
+    if (c->map)
+        number = addrmap_local(c->map, number * c->spec.line_bytes) / c->spec.line_bytes;
+    if (c->spec.set_hash == SET_IPOLY)
+        return ipoly_apply(&c->ipoly, number) % c->spec.sets;
+    return hash_set(c->spec.set_hash, number, c->spec.sets);
+}
+
 static uint32_t hash_of(uint64_t number) { return (uint32_t)(number * 0x9e3779b97f4a7c15u >> 32); }
 
 /* Place of the line, or SIZE_MAX. */
@@ -140,8 +149,14 @@ void cache_expect(const struct cache *c, uint64_t address) { __builtin_prefetch(
 void cache_expect_line(const struct cache *c, uint64_t address)
 {
     uint32_t place = home(c, address)->place;
-    if (place)                                 /* most probably its own */
+    if (place) {                               /* most probably its own */
         __builtin_prefetch(&c->lines[place - 1]);
+        return;
+    }
+    uint32_t set = set_of(c, address / c->spec.line_bytes);            /* it will take another's place */
+    size_t victim = (size_t)set * c->spec.ways + c->order[set].first;
+    __builtin_prefetch(&c->lines[victim], 1);
+    __builtin_prefetch(&c->links[victim], 1);
 }
 
 static void index_add(struct cache *c, uint64_t number, size_t place)
@@ -173,15 +188,6 @@ static void index_remove(struct cache *c, uint64_t number, size_t place)
 /* ---- lines ---- */
 
 static unsigned sector_of(const struct cache *c, uint64_t address) { return c->spec.sectored ? (unsigned)(address / SECTOR_BYTES) % LINE_SECTORS : 0; }
-
-static uint32_t set_of(const struct cache *c, uint64_t number)
-{
-    if (c->map)
-        number = addrmap_local(c->map, number * c->spec.line_bytes) / c->spec.line_bytes;
-    if (c->spec.set_hash == SET_IPOLY)
-        return ipoly_apply(&c->ipoly, number) % c->spec.sets;
-    return hash_set(c->spec.set_hash, number, c->spec.sets);
-}
 
 /* A modified sector that was never fetched gives only the bytes that were written. */
 static bool readable(const struct cache *c, const struct cache_line *l, unsigned s, const struct line_mask *bytes)

@@ -71,10 +71,17 @@ static void shrink(struct access *a)
 /* Lanes side by side, or all at one address; aligned, so that none lies in two sectors. */
 static bool affine(const struct lanes *in, uint64_t step)
 {
-    uint64_t a = in->address[0], wrong = a & (in->bytes - 1);
-    for (uint32_t lane = 0; lane < WARP_LANES; lane++)
-        wrong |= in->address[lane] ^ (a + lane * step);
-    return !wrong && in->mask == UINT32_MAX && is_power_of_2(in->bytes) && in->bytes <= SECTOR_BYTES;
+    enum { WIDE = 4 };
+    __extension__ typedef uint64_t wide __attribute__((vector_size(WIDE * sizeof(uint64_t))));
+    uint64_t a = in->address[0];
+    if (in->mask != UINT32_MAX || !is_power_of_2(in->bytes) || in->bytes > SECTOR_BYTES || a & (in->bytes - 1))
+        return false;
+    wide right = {a, a + step, a + 2 * step, a + 3 * step}, wrong = {0}, lanes;
+    for (uint32_t lane = 0; lane < WARP_LANES; lane += WIDE, right += WIDE * step) {
+        memcpy(&lanes, in->address + lane, sizeof lanes);
+        wrong |= lanes ^ right;
+    }
+    return !(wrong[0] | wrong[1] | wrong[2] | wrong[3]);
 }
 
 static uint32_t sectors_of_stream(const struct lanes *in, struct access *out)

@@ -151,8 +151,14 @@ void issue_evaluate(struct sm *s, uint32_t slot)
     struct warp_slot *w = &s->warps[slot];
     s->ready &= ~(1ull << slot);
     s->parked &= ~(1ull << slot);
+    bool found = w->goes && w->goes == s->now;
+    w->goes = 0;
     if (!w->block)
         return;
+    if (found) {                               /* nothing but its own issuing makes that later */
+        become_ready(s, slot, &w->code->ops[w->insn]);
+        return;
+    }
     for (;;) {
         w->wait = WAIT_NONE;
         if (!peek(s, slot))
@@ -178,6 +184,7 @@ void issue_evaluate(struct sm *s, uint32_t slot)
         }
         ready = w->from > ready ? w->from : ready;
         if (ready > s->now) {
+            w->goes = op->count && !s->fetch.l1i.on ? ready : 0;
             sm_wake_at(s, slot, ready);
             return;
         }

@@ -188,11 +188,13 @@ static bool is_write(const struct packet *p) { return p->kind == REQUEST_WRITE |
 
 static void count_sent(struct sm *s, const struct packet *p)
 {
-    uint64_t *const sums[TIMING_ACCESS_TYPES] = {
-        [TIMING_GLOBAL_ACC_R] = &s->stats.sent_read_global, [TIMING_GLOBAL_ACC_W] = &s->stats.sent_write_global, [TIMING_LOCAL_ACC_R] = &s->stats.sent_read_local,
-        [TIMING_LOCAL_ACC_W] = &s->stats.sent_write_local, [TIMING_CONST_ACC_R] = &s->stats.sent_const, [TIMING_TEXTURE_ACC_R] = &s->stats.sent_texture};
+#define SUM(name) offsetof(struct timing_sm_stats, name)
+    static const size_t sums[TIMING_ACCESS_TYPES] = {
+        [TIMING_GLOBAL_ACC_R] = SUM(sent_read_global), [TIMING_GLOBAL_ACC_W] = SUM(sent_write_global), [TIMING_LOCAL_ACC_R] = SUM(sent_read_local),
+        [TIMING_LOCAL_ACC_W] = SUM(sent_write_local), [TIMING_CONST_ACC_R] = SUM(sent_const), [TIMING_TEXTURE_ACC_R] = SUM(sent_texture)};
+#undef SUM
     if (sums[p->type])
-        ++*sums[p->type];
+        ++*(uint64_t *)(void *)((char *)&s->stats + sums[p->type]);
     s->stats.sent[p->type][is_write(p) && p->sectors < TIMING_PACKET_SIZES ? p->sectors : 0]++;
 }
 

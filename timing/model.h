@@ -93,6 +93,7 @@ struct warp_slot {                             /* what every instruction needs l
     uint8_t n_flight;
     uint64_t flying;                           /* registers of `flight`, by their numbers' lowest six bits: at least those */
     uint64_t flight_from;                      /* none of them is there before this cycle */
+    uint64_t goes;                             /* it was found that its next machine instruction can go from this cycle on; 0: that was not found */
     int32_t patience;                          /* emu_warp_issue's */
     uint16_t loads, stores, strong;            /* accesses under way; strong: of stores, those whose CTA must not end before them */
     uint32_t copy_group; uint16_t copies[COPY_GROUPS];     /* cp.async: the open group, and how many of each are under way */
@@ -322,6 +323,7 @@ struct slice {
     uint64_t next;                             /* L2 cycle at which it has something to do, if nobody does anything for it before */
     uint64_t counted;                          /* L2 cycle up to which it has counted what holds it up */
     uint8_t stuck;                             /* 1 + enum timing_fail that refuses the first of `rop` at every cycle; 0: it was not tried, or may go */
+    bool awaits_fill;                          /* of what is stuck: room towards DRAM does not help it */
     bool stalled;                              /* packets wait for a grant, and there is no room */
     uint32_t n_waiting;                        /* packets that wait for a grant */
     uint32_t n_granted;                        /* packets that are in the slice */

@@ -242,15 +242,16 @@ static void count_refused(struct slice *l, const struct packet *p, enum timing_f
     l->stats.l2.fail[p->type][why] += times;
 }
 
-/* The access must try again; nothing changes for it before something is filled or sent to DRAM. */
+static bool reads(const struct packet *p) { return p->kind == REQUEST_READ || p->kind == REQUEST_STRONG_READ || p->kind == REQUEST_ATOMIC; }
+
+/* The access must try again; nothing changes for it before something is filled or, unless it is a read without an MSHR or a line, sent to DRAM. */
 static bool fails(struct slice *l, const struct packet *p, enum timing_fail why)
 {
     count_refused(l, p, why, 1);
     l->stuck = (uint8_t)(1 + why);
+    l->awaits_fill = reads(p) && why != TIMING_MISS_QUEUE_FULL;
     return false;
 }
-
-static bool reads(const struct packet *p) { return p->kind == REQUEST_READ || p->kind == REQUEST_STRONG_READ || p->kind == REQUEST_ATOMIC; }
 
 /* Waiters are packets. */
 static bool miss(struct slice *l, const struct waiting *w, const struct packet *p, const struct line_mask *bytes)
@@ -460,9 +461,9 @@ void slice_flush(struct slice *l)
 
 void slice_sent(struct channel *c, struct slice *l)
 {
-    if (l->stuck || l->from_dram.n) {
+    if ((l->stuck && !l->awaits_fill) || l->from_dram.n) {
         slice_count(c, l, c->now + 1);
-        l->stuck = 0;
+        l->stuck = l->awaits_fill ? l->stuck : 0;
         l->next = least(l->next, c->now + 1);
     }
 }
