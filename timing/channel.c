@@ -84,7 +84,6 @@ static uint64_t dram_returns(const struct channel *c)
 static void expect_fill(struct channel *c)
 {
     struct expected *e = c->expected;
-    e[2] = e[1];
     e[1] = e[0];
     e[0] = (struct expected){c->dram.issued, c->dram.issued_slice};
     c->dram.issued = DRAM_NO_READ;
@@ -93,9 +92,7 @@ static void expect_fill(struct channel *c)
     mshr_expect(&l->mshr, slice_atom(l, e[0].address));
     l = &c->slices[e[1].slice];
     cache_expect_line(&l->l2, e[1].address);
-    (void)mshr_expect_first(&l->mshr, slice_atom(l, e[1].address), false);
-    l = &c->slices[e[2].slice];
-    uint32_t waiter = mshr_expect_first(&l->mshr, slice_atom(l, e[2].address), true);
+    uint32_t waiter = mshr_first(&l->mshr, slice_atom(l, e[1].address));
     if (waiter != MSHR_NONE)
         __builtin_prefetch(&c->gpu->sms[packet_sm(waiter)].pool[packet_index(waiter)], 1);
 }

@@ -535,17 +535,18 @@ void lsu_expect(const struct sm *s, uint64_t until)
         const struct packet *p = packet_in(s, i);
         if (fills_l1(p)) {
             cache_expect_line(&s->l1, p->address);
-            (void)mshr_expect_first(&s->l1_mshr, atom_of(s, p->address), false);
+            uint32_t load = mshr_first(&s->l1_mshr, atom_of(s, p->address));
+            if (load != MSHR_NONE)
+                __builtin_prefetch(&s->loads[load], 1);
         } else if (p->tag != TAG_FILL)
             __builtin_prefetch(&s->warps[s->loads[p->tag].warp], 1);
     }
-    for (int fetched = 0; fetched < 2; fetched++)
-        for (size_t i = first; i < n; i++) {
-            const struct packet *p = packet_in(s, i);
-            uint32_t load = fills_l1(p) ? mshr_expect_first(&s->l1_mshr, atom_of(s, p->address), true) : MSHR_NONE;
-            if (load != MSHR_NONE)
-                __builtin_prefetch(fetched ? (const void *)&s->warps[s->loads[load].warp] : &s->loads[load], 1);
-        }
+    for (size_t i = first; i < n; i++) {
+        const struct packet *p = packet_in(s, i);
+        uint32_t load = fills_l1(p) ? mshr_first(&s->l1_mshr, atom_of(s, p->address)) : MSHR_NONE;
+        if (load != MSHR_NONE)
+            __builtin_prefetch(&s->warps[s->loads[load].warp], 1);
+    }
 }
 
 static void take_reply(struct sm *s, const struct packet *p)

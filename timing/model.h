@@ -374,7 +374,7 @@ struct channel {
     uint64_t dram_from;                        /* before this cycle DRAM has nothing for the slices */
     uint64_t dram_delay, front_delay, atomic_delay, port_cycles;       /* L2 cycles: in front of DRAM, and of a slice; of an atomic; that a sector holds the data port */
     uint64_t way_back, crossing;               /* interconnect cycles of a reply; what a far one takes more, both ways */
-    struct expected { uint64_t address; uint32_t slice; } expected[3];   /* reads that DRAM has issued: the host fetches what they will need, step by step */
+    struct expected { uint64_t address; uint32_t slice; } expected[2];   /* reads that DRAM has issued: the host fetches what they will need, step by step */
     struct delayed *delay; uint32_t delay_room, delay_at, delay_n;     /* ring: dram.latency */
     uint32_t turn;                             /* slice asked first */
     uint32_t *granted;                         /* packets taken in this half window, by SM: of all channels of the host thread */

@@ -46,22 +46,12 @@ static struct mshr_entry *find(const struct mshr *m, uint64_t atom)
     return &m->table[i];
 }
 
-void mshr_expect(const struct mshr *m, uint64_t atom)
-{
-    __builtin_prefetch(&m->table[home(m, key(atom))], 1);
-    if (m->free_node != MSHR_NONE)
-        __builtin_prefetch(&m->nodes[m->free_node], 1);
-}
+void mshr_expect(const struct mshr *m, uint64_t atom) { __builtin_prefetch(&m->table[home(m, key(atom))], 1); }
 
-uint32_t mshr_expect_first(const struct mshr *m, uint64_t atom, bool fetched)
+uint32_t mshr_first(const struct mshr *m, uint64_t atom)
 {
     const struct mshr_entry *e = find(m, atom);
-    if (!e->atom)
-        return MSHR_NONE;
-    if (fetched)
-        return m->nodes[e->first].request;
-    __builtin_prefetch(&m->nodes[e->first]);
-    return MSHR_NONE;
+    return e->atom ? e->first : MSHR_NONE;
 }
 
 static enum mshr_result room(const struct mshr *m, const struct mshr_entry *e)
@@ -79,15 +69,18 @@ enum mshr_result mshr_add(struct mshr *m, uint64_t atom, uint32_t request)
     enum mshr_result r = room(m, e);
     if (r == MSHR_ENTRIES_FULL || r == MSHR_MERGE_FULL)
         return r;
-    uint32_t at = m->free_node;
-    m->free_node = m->nodes[at].next;
-    m->nodes[at] = (struct mshr_node){.request = request, .next = MSHR_NONE};
     if (r == MSHR_NEW) {
-        *e = (struct mshr_entry){.atom = key(atom), .first = at};
+        *e = (struct mshr_entry){.atom = key(atom) + 1, .first = request};
         m->used++;
-    } else {
+        return r;
+    }
+    uint32_t at = m->free_node, second = at;
+    m->free_node = m->nodes[at].next;
+    if (waiters(e) > 1) {
+        second = m->nodes[e->last].next;
         m->nodes[e->last].next = at;
     }
+    m->nodes[at] = (struct mshr_node){.request = request, .next = second};
     e->last = at;
     e->atom++;
     return r;
@@ -113,11 +106,16 @@ bool mshr_fill(struct mshr *m, uint64_t atom, void (*fn)(void *user, uint32_t re
     struct mshr_entry *e = find(m, atom);
     if (!e->atom)
         return false;
-    uint32_t first = e->first, last = e->last;
+    struct mshr_entry was = *e;
     remove_at(m, (uint32_t)(e - m->table));
-    for (uint32_t i = first; i != MSHR_NONE; i = m->nodes[i].next)
+    fn(user, was.first);
+    uint32_t others = waiters(&was) - 1;
+    if (!others)
+        return true;
+    uint32_t second = m->nodes[was.last].next;
+    for (uint32_t i = second; others--; i = m->nodes[i].next)
         fn(user, m->nodes[i].request);
-    m->nodes[last].next = m->free_node;
-    m->free_node = first;
+    m->nodes[was.last].next = m->free_node;
+    m->free_node = second;
     return true;
 }

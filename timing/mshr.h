@@ -7,8 +7,9 @@
 
 #include "runtime/base/error.h"
 
-struct mshr_entry { uint64_t atom; uint32_t first, last; };         /* atom << 8 | number of waiters: 0 = free; waiters: indices into nodes */
-struct mshr_node { uint32_t request, next; };
+/* atom << 8 | number of waiters: 0 = free. The request that came first, mostly the only one; the node of the last. */
+struct mshr_entry { uint64_t atom; uint32_t first, last; };
+struct mshr_node { uint32_t request, next; };   /* of the second and later ones: a ring, so that the last leads to the second */
 struct mshr {
     uint32_t entries, merge;                   /* limits */
     uint32_t used;                             /* entries in use */
@@ -23,8 +24,7 @@ void mshr_destroy(struct mshr *m);
 /* What mshr_add would answer. */
 enum mshr_result mshr_check(const struct mshr *m, uint64_t atom);
 void mshr_expect(const struct mshr *m, uint64_t atom);       /* a hint to the host: it will be looked up soon */
-/* A little later: who waits for it first will be asked for; and when that was fetched, who it is. MSHR_NONE: nobody, or not known yet. */
-uint32_t mshr_expect_first(const struct mshr *m, uint64_t atom, bool fetched);
+uint32_t mshr_first(const struct mshr *m, uint64_t atom);    /* who waits for it first; MSHR_NONE: nobody */
 enum mshr_result mshr_add(struct mshr *m, uint64_t atom, uint32_t request);
 /* The data is here: calls fn for each request in the order of their arrival and frees the entry. False: no such entry. */
 bool mshr_fill(struct mshr *m, uint64_t atom, void (*fn)(void *user, uint32_t request), void *user);
