@@ -3,7 +3,6 @@
  *     slices -> round robin -> fixed delay -> DRAM queue
  *
  * Everything here counts L2 cycles, but for DRAM's own. */
-#include "runtime/base/slab.h"
 #include "timing/model.h"
 
 #include <stdlib.h>

@@ -3,7 +3,6 @@
  * A window is as long as the way to an L2 slice and back takes at least. In it all SMs run, then all channels: what an SM sends in a window cannot be
  * answered before the next, so neither half needs to know what the other does meanwhile. An SM that could take a CTA stops; when all have stopped or are at
  * the window's end, CTAs are given out in the order of the cycles at which they stopped. */
-#include "runtime/base/slab.h"
 #include "timing/model.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
  * Instructions are served in order. One to shared memory holds the unit for its bank cycles. One to global or local memory is cut into accesses
  * (coalesce.c); each looks at the L1 tags when it enters, and its hit is there l1_latency later. An access that cannot get a line, an MSHR or a place in the
  * port's queue holds up those behind it and tries again each cycle. */
-#include "runtime/base/slab.h"
 #include "timing/model.h"
 
 #include <stdlib.h>

@@ -17,6 +17,7 @@
 #ifndef HEDDLE_TIMING_MODEL_H
 #define HEDDLE_TIMING_MODEL_H
 #include "ptx/ptx.h"
+#include "runtime/base/slab.h"
 #include "runtime/base/vec.h"
 #include "timing/addrmap.h"
 #include "timing/cache.h"

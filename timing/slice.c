@@ -13,7 +13,6 @@
  * come: that is their place in the order of memory.
  *
  * A slice that is held up until something is filled or sent to DRAM sleeps. Hardware would try again each cycle, and each try is counted: slice_count does so later. */
-#include "runtime/base/slab.h"
 #include "timing/model.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-#include "runtime/base/slab.h"
 #include "timing/state.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "runtime/base/sanitized.h"
 
-/* A chunk begins at a multiple of CHUNK; so does all that it gives out, but for what is larger: that has one of its own. */
+/* A chunk begins at a multiple of CHUNK bytes, and what it gives out begins in the first so many, by which slab_free finds it. What is larger has a chunk of its own. */
 enum { CHUNK = 4 << 20 };
 struct chunk { size_t bytes, used, live; };
 

@@ -1,4 +1,4 @@
-/* The ground: errors, vectors, maps, arenas, the log. */
+/* The ground: errors, vectors, maps, arenas, slabs, the log. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/map.h"
+#include "runtime/base/slab.h"
 #include "runtime/base/vec.h"
 
 START_TEST(test_status_numbers)
@@ -172,6 +173,37 @@ START_TEST(test_log)
 }
 END_TEST
 
+/* Small things and one that is larger than a chunk, freed in another order: each is its own, begins at a line, is zero, and keeps what it holds when it grows. */
+START_TEST(test_slab)
+{
+    enum { N = 40 };
+    static const size_t sizes[] = {1, 64, 65, 4096, 300000, 9 << 20};
+    unsigned char *at[N];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < N; i++) {
+            size_t bytes = sizes[i % 6];
+            at[i] = slab_alloc(bytes, 1);
+            ck_assert_ptr_nonnull(at[i]);
+            ck_assert_uint_eq((uintptr_t)at[i] % SLAB_LINE, 0);
+            ck_assert(at[i][0] == 0 && at[i][bytes - 1] == 0);
+            memset(at[i], i + 1, bytes);
+        }
+        size_t others = 0;
+        for (int i = 0; i < N; i++)
+            for (size_t k = 0; k < sizes[i % 6]; k += k < 1000 ? 1 : 997)
+                others += at[i][k] != i + 1;
+        ck_assert_uint_eq(others, 0);
+        unsigned char *more = slab_grow(at[3], sizes[3], 2 * sizes[3], 1);
+        ck_assert(more && more[0] == 4 && more[sizes[3] - 1] == 4 && more[sizes[3]] == 0);
+        at[3] = more;
+        for (int i = 0; i < N; i++)
+            slab_free(at[(i * 7 + round) % N]);
+    }
+    slab_free(NULL);
+    ck_assert_ptr_null(slab_alloc(SIZE_MAX / 2, 4));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("base");
@@ -183,6 +215,7 @@ int main(void)
     tcase_add_test(t, test_map_against_table);
     tcase_add_test(t, test_map_strings);
     tcase_add_test(t, test_arena);
+    tcase_add_test(t, test_slab);
     tcase_add_test(t, test_log);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
