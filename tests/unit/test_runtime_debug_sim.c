@@ -31,7 +31,11 @@ START_TEST(warps_stop_and_step)
     has(ask("info sm"), "scheduler 0");
     has(ask("info blocks"), "block=1,0,0 state=running");
     ck_assert_str_eq(eval("$cycle"), key(client.stop, "cycle"));
-    has(refused("reverse-stepi"), "functional mode");
+    cycle = atol(key(client.stop, "cycle"));
+    go("reverse-stepi");
+    is(client.stop, "reason", "reverse");
+    is(client.stop, "line", "14");
+    ck_assert_int_lt(atol(key(client.stop, "cycle")), cycle);
     go("stepi all");
     is(client.stop, "reason", "step");
     is(client.stop, "warp", "1");
