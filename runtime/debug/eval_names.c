@@ -1,5 +1,6 @@
 /* What names in expressions stand for, and where values come from and go to. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -425,6 +426,12 @@ enum status name_value(struct value *out, const char *name, const struct focus *
     for (size_t i = 0; st == ST_NOT_FOUND && !err->status && i < dbg.n_modules; i++)
         if (!in_kernel || dbg.modules[i] != f->run->module)
             st = module_value(out, name, dbg.modules[i], f, NULL, err);
+    if (st == ST_NOT_FOUND && !err->status && (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0)) {        /* values as print shows them */
+        double d = *name == 'i' ? INFINITY : NAN;
+        *out = (struct value){.type = {.kind = TYPE_FLOAT, .bytes = 8, .sign = true, .lanes = 1}};
+        memcpy(out->bits, &d, sizeof d);
+        return ST_OK;
+    }
     if (st == ST_NOT_FOUND && !err->status && in_kernel && *name != '$' && !dwarf_any(f, &frame))
         error_set(err, st, "nothing is named %s here (the program's own variables have names with nvcc -G)", name);
     else if (st == ST_NOT_FOUND && !err->status)
