@@ -397,23 +397,6 @@ START_TEST(bank_conflicts_are_exact)
 }
 END_TEST
 
-/* One word of each phase is free for all who want it; who shares another takes turns. */
-START_TEST(one_word_is_broadcast)
-{
-    uint64_t address[32];
-    struct lanes l = {.address = address, .mask = UINT32_MAX, .bytes = 4};
-    for (unsigned sharing = 1; sharing <= 32; sharing *= 2) {
-        for (unsigned i = 0; i < 32; i++)
-            address[i] = i / sharing * 4;
-        ck_assert_uint_eq(bank_cycles(&l, 32), 1);
-        ck_assert_uint_eq(bank_cycles_of_one(&l, 32), sharing == 32 ? 1 : sharing);
-    }
-    for (unsigned i = 0; i < 32; i++)
-        address[i] = i < 16 ? 0 : i * 4 + 4096;        /* the shared word is in a bank of its own */
-    ck_assert_uint_eq(bank_cycles_of_one(&l, 32), 1);
-}
-END_TEST
-
 /* A100, strides in words, measured cycles of an L1-hitting load, averaged over alignments (reference data): 1: 1, 3: 1.63 .. the rule must be near. */
 START_TEST(wavefronts_are_near_what_was_measured)
 {
@@ -501,35 +484,6 @@ START_TEST(open_rows_in_many_banks_fill_the_bus)
 }
 END_TEST
 
-/* Reads and writes in turn, in order: without turnaround they go as if all were reads. */
-START_TEST(turnaround_can_be_left_out)
-{
-    uint64_t took[2];
-    for (unsigned k = 0; k < 2; k++) {
-        struct dram_spec spec = hbm;
-        struct dram d;
-        uint64_t id;
-        spec.order = &dram_fcfs;
-        spec.no_turnaround = k;
-        ck_assert_int_eq(dram_create(&d, &spec, NULL), ST_OK);
-        for (uint32_t sent = 0; d.stats.reads + d.stats.writes < 400;) {
-            while (sent < 400 && dram_room(&d, sent & 1)) {
-                dram_push(&d, &(struct dram_request){.id = sent, .bank = sent / 2 % 2, .write = sent & 1});
-                sent++;
-            }
-            dram_tick(&d);
-            while (dram_returned(&d, &id))
-                ;
-            ck_assert_uint_lt(d.cycle, 100000);
-        }
-        took[k] = d.cycle;
-        dram_destroy(&d);
-    }
-    ck_assert_uint_ge(took[0], 200 * (hbm.wl + hbm.burst_cycles + hbm.cdlr));
-    ck_assert_uint_le(took[1], 400 * hbm.ccdl + 100);
-}
-END_TEST
-
 START_TEST(first_ready_beats_first_come)
 {
     struct dram_spec in_order = hbm;
@@ -598,11 +552,9 @@ int main(void)
     tcase_add_test(t, strides_and_widths);
     tcase_add_test(t, atomics_on_one_word_serialise);
     tcase_add_test(t, bank_conflicts_are_exact);
-    tcase_add_test(t, one_word_is_broadcast);
     tcase_add_test(t, wavefronts_are_near_what_was_measured);
     tcase_add_test(t, a_read_takes_activation_and_column);
     tcase_add_test(t, open_rows_in_many_banks_fill_the_bus);
-    tcase_add_test(t, turnaround_can_be_left_out);
     tcase_add_test(t, first_ready_beats_first_come);
     tcase_add_test(t, writes_wait_in_their_own_queue);
     suite_add_tcase(s, t);
