@@ -1,5 +1,5 @@
 /* The driver of decoding: operands to rows, instructions to records, labels to distances. */
-#include "emu/decoder.h"
+#include "emu/decode_call.h"
 #include "emu/mem.h"
 
 #include <stdio.h>
@@ -577,7 +577,7 @@ enum status decode_function_body(struct emu_kernel *k, uint32_t number, const st
     if (!st) {
         d.scratch_at = d.scratch_next = (d.frame_end + 63) & ~63u;
         d.scratch_end = d.const_at = d.scratch_at + SCRATCH_BYTES;
-        st = decode_prologue(&d);
+        st = d.f->has_body ? decode_prologue(&d) : decode_host_body(&d);
         if (!st) decode_walk(&d);
         if (!st) st = d.st;
         if (!st) decode_distances(&d);

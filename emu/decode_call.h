@@ -19,6 +19,8 @@ bool decode_is_builtin(const struct call_parts *call);
 unsigned decode_call_align(struct decoder *d, const struct call_parts *call, unsigned n, unsigned bytes, uint32_t *rows);
 /* How a function without a body is called; fills site. */
 handler decode_host_call(struct decoder *d, const struct call_parts *call, struct call_site *site);
+/* The record of such a function itself, for calls by address; its ret follows. */
+enum status decode_host_body(struct decoder *d);
 
 void call_copy_lanes(char *to, const char *from, uint32_t mask);       /* of a row of words */
 

@@ -82,9 +82,14 @@ static bool plugin_list(const struct decoder *d, const struct call_parts *call, 
 {
     const struct ptx_proto *p = call->proto;
     uint32_t n = returns ? p->n_returns : p->n_params;
-    if ((list ? list->count : 0) != n || n > PLUGIN_PARAMS) return false;
+    bool declared = call->function == d->f;
+    if ((!declared && (list ? list->count : 0) != n) || n > PLUGIN_PARAMS) return false;
     for (unsigned i = 0; i < n; i++) {
         const struct ptx_var *v = &call->function->vars[(returns ? p->returns : p->params)[i]], *passed;
+        if (declared) {                        /* called from anywhere: nothing else is known */
+            out[i] = plugin_type_of((enum ptx_type)v->type, v->bytes, v->align);
+            continue;
+        }
         const struct ptx_operand *o = decode_element(d, list, i);
         uint32_t own = 0;
         out[i] = plugin_type_of((enum ptx_type)v->type, v->bytes, v->align);
@@ -137,3 +142,35 @@ handler decode_host_call(struct decoder *d, const struct call_parts *call, struc
     return run_undefined;
 }
 
+
+/* The words of one list of the function that is being decoded, where a call has put them and where its return finds them. */
+static uint32_t *own_words(struct decoder *d, const struct call_parts *call, const int32_t *vars, uint32_t n_vars, uint32_t at, uint32_t n_words, uint32_t *n_out)
+{
+    uint32_t *rows = decode_aux(d, (2 * n_words + 1) * sizeof *rows);
+    unsigned n = 0, word = 0;
+    for (uint32_t i = 0; i < n_vars && rows; i++) {
+        const struct ptx_var *v = &d->f->vars[vars[i]];
+        n = decode_call_align(d, call, n, v->align, rows);
+        for (uint64_t k = 0; k < (v->bytes + 3) / 4; k++) rows[n++] = at + word++ * WORD_ROW;
+    }
+    *n_out = n;
+    return rows;
+}
+
+enum status decode_host_body(struct decoder *d)
+{
+    const struct ptx_proto *p = &d->f->proto;
+    const struct call_parts call = { .function = d->f, .proto = p };
+    struct call_site *site = decode_aux(d, sizeof *site);
+    if (!site) return ST_OUT_OF_MEMORY;
+    site->name = d->f->name;
+    site->function = UINT32_MAX;
+    site->params = own_words(d, &call, p->params, p->n_params, d->param_at, d->param_words, &site->n_params);
+    site->returns = own_words(d, &call, p->returns, p->n_returns, d->return_at, d->return_words, &site->n_returns);
+    if (!site->params || !site->returns) return ST_OUT_OF_MEMORY;
+    handler h = decode_host_call(d, &call, site);
+    struct insn *r = decode_emit_control(d, h, h);
+    if (!r) return ST_OUT_OF_MEMORY;
+    r->imm = (uintptr_t)site;
+    return d->st;
+}

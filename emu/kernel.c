@@ -108,7 +108,7 @@ static bool survey_by_address(struct survey *s)
     if (!image_addressed(s->k->image, &a)) return false;
     if (a->late) return survey_late(s, a);
     for (uint32_t i = 0; i < s->m->n_functions; i++)
-        if (s->k->image->called_by_address[i] && s->m->functions[i].has_body && !queue(s, i)) return false;
+        if (s->k->image->called_by_address[i] && !queue(s, i)) return false;
     return true;
 }
 
@@ -133,11 +133,17 @@ static bool survey_body(struct survey *s, uint32_t function)
     return true;
 }
 
+/* Functions without a body, which the host performs, have one here, so that they can be called by address. */
+static enum status parse(struct ptx_module *m, uint32_t i, struct error *err)
+{
+    return m->functions[i].has_body || m->functions[i].is_entry ? ptx_function_body(m, i, err) : ptx_function_stub(m, i, err);
+}
+
 static enum status survey_all(struct survey *s, struct error *err)
 {
     if (!queue(s, s->k->entry)) return ST_OUT_OF_MEMORY;
     for (size_t i = 0; i < s->todo.n; i++) {
-        enum status st = ptx_function_body(s->m, s->todo.at[i], err);
+        enum status st = parse(s->m, s->todo.at[i], err);
         if (st) return st;
         if (!survey_body(s, s->todo.at[i])) return error_set(err, ST_OUT_OF_MEMORY, "the host has no memory left for decoding");
     }
@@ -171,11 +177,7 @@ static const struct code *code_locked(struct emu_kernel *k, uint32_t number, str
 {
     const struct code *c = atomic_load(&k->codes[number]);
     if (c) return c;
-    if (!k->image->m->functions[number].has_body) {
-        error_set(err, ST_INVALID_PC, "%s is declared but not defined in the linked modules", k->image->m->functions[number].name);
-        return NULL;
-    }
-    if (ptx_function_body(k->image->m, number, err) || decode_function_body(k, number, &c, err)) return NULL;
+    if (parse(k->image->m, number, err) || decode_function_body(k, number, &c, err)) return NULL;
     atomic_store(&k->codes[number], c);
     return c;
 }

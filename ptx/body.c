@@ -418,12 +418,15 @@ static enum status parse_body(struct ptx_module *m, struct ptx_function *f, stru
 {
     struct body b = { .f = f };
     struct ptx_loc none = { 0 };
-    parser_start(&b.p, m, &m->units[f->unit], f->body_at, f->body_at + f->body_bytes, f->body_line, err);
+    size_t at = f->has_body ? f->body_at : m->units[f->unit].text_at;
+    parser_start(&b.p, m, &m->units[f->unit], at, f->has_body ? at + f->body_bytes : at, f->body_line, err);
     b.p.scope = &b;
     bool ok = (vec_push(&b.locs, none) || parser_no_memory(&b.p)) && scope_open(&b) && add_params(&b);
     while (ok && b.p.t.kind != TOKEN_END)
         ok = parse_statement(&b);
     ok = ok && !b.p.failed;
+    if (ok && !f->has_body)
+        ok = vec_push(&b.insns, ((struct ptx_insn){ .op = PTX_OP_RET, .guard = -1 })) || parser_no_memory(&b.p);
     if (ok && b.scopes.n > 1)
         ok = parser_fail(&b.p, "'}' expected");
     ok = ok && scope_close(&b) && keep_lists(&b);
@@ -431,12 +434,9 @@ static enum status parse_body(struct ptx_module *m, struct ptx_function *f, stru
     return ok ? ST_OK : b.p.status;
 }
 
-enum status ptx_function_body(struct ptx_module *m, uint32_t i, struct error *err)
+static enum status complete(struct ptx_module *m, struct ptx_function *f, struct error *err)
 {
-    struct ptx_function *f = i < m->n_functions ? &m->functions[i] : NULL;
     enum status st;
-    if (!f || !f->has_body)
-        return error_set(err, ST_INVALID_VALUE, "%s: function '%s' has no body", m->name, f ? f->name : "?");
     pthread_mutex_lock(m->lock);
     if (!f->parsed) {
         struct error local = { 0 };
@@ -455,4 +455,16 @@ enum status ptx_function_body(struct ptx_module *m, uint32_t i, struct error *er
     }
     pthread_mutex_unlock(m->lock);
     return st;
+}
+
+enum status ptx_function_body(struct ptx_module *m, uint32_t i, struct error *err)
+{
+    struct ptx_function *f = i < m->n_functions ? &m->functions[i] : NULL;
+    return f && f->has_body ? complete(m, f, err) : error_set(err, ST_INVALID_VALUE, "%s: function '%s' has no body", m->name, f ? f->name : "?");
+}
+
+enum status ptx_function_stub(struct ptx_module *m, uint32_t i, struct error *err)
+{
+    struct ptx_function *f = i < m->n_functions ? &m->functions[i] : NULL;
+    return f && !f->is_entry && !f->has_body ? complete(m, f, err) : error_set(err, ST_INVALID_VALUE, "%s: no declared function", m->name);
 }

@@ -241,6 +241,8 @@ void ptx_module_free(struct ptx_module *m);
 
 /* Parses the body of m->functions[i] if that was not done. A body that does not parse stays so and answers the same error. */
 enum status ptx_function_body(struct ptx_module *m, uint32_t i, struct error *err) MUST_CHECK;
+/* The same for a function that is declared only, and that somebody else performs: its one instruction is ret. */
+enum status ptx_function_stub(struct ptx_module *m, uint32_t i, struct error *err) MUST_CHECK;
 
 /* Index of a module-scope symbol, -1 when there is none. */
 const struct ptx_var *ptx_symbol_var(const struct ptx_module *m, const struct ptx_function *f, int32_t sym);  /* NULL: a function */
