@@ -39,6 +39,13 @@ def cycle_break(build, limit):
     return (None if len(found) == 6 and all(map(near, found, wanted)) else f"came to {found}, not {wanted}"), said.splitlines()
 
 
+def never_back(build, limit, program, before):
+    """With kernels in several streams (-a) one of a few: on a busy machine the second may be there later, which is another run."""
+    with tempfile.TemporaryDirectory() as a:
+        files, printed, _, _ = session(build, limit, program, before + ["run"], a)
+    return files, printed
+
+
 # name: program, commands before, the step forward, the step back, how many
 TESTS = {
     "stops": ("tests/debug/back.ptx 256 _Z4stirPii,4,64", ["break back.cu:16 thread 8"], "continue", "reverse-continue", 20),
@@ -61,8 +68,7 @@ def run(name, build, limit):
     program, before, forth, back, n = TESTS[name]
     look = [f"print {what}" for what in ("$cycle", "$launch", "blockIdx.x", "threadIdx.x", "$warp")]
     go = [c for c in [forth] * n + [back] * n + [forth] * n for c in [c] + look]
-    with tempfile.TemporaryDirectory() as a, tempfile.TemporaryDirectory() as b:
-        plain, printed, _, _ = session(build, limit, program, before + ["run"], a)
+    with tempfile.TemporaryDirectory() as b:
         files, again, said, status = session(build, limit, program, before + ["run"] + look + go, b)
     found = places(said, ("run", forth, back))[:3 * n + 1]
     text = said.splitlines()
@@ -75,6 +81,6 @@ def run(name, build, limit):
         return f"went back to {here}, had come by {there[:-1]}", text
     if exact and once_more != there[1:]:
         return f"came to {once_more}, the first time to {there[1:]}", text
-    if files != plain or again != printed:
+    if not any(never_back(build, limit, program, before) == (files, again) for _ in range(1 + 4 * program.startswith("-a"))):
         return "cycles, statistics or what the program prints differ from a session that never went back", text
     return None, text
