@@ -62,6 +62,10 @@ void device_uuid(const struct rt_device_facts *gpu, int number, uint8_t uuid[16]
 /* visible.c: what a program sees of n devices when CUDA_VISIBLE_DEVICES is `list` (NULL: not set): their count, and their numbers in order. */
 int visible_devices(const char *list, const struct rt_device_facts *gpu, int n, int number[MAX_DEVICES]);
 uint64_t now_ns(void);                                  /* monotonic */
+/* Of this process's threads, summed: how long they ran, and how long they were ready and had no processor, until they last got one; ready: another than the caller
+ * runs, stands in line, or waits for a disk. 0 where the system does not count it. */
+struct host_share { uint64_t ran_ns, starved_ns; bool ready; };
+struct host_share threads_share(void);
 
 /* ---- contexts ---- */
 

@@ -9,12 +9,13 @@
  * by a synchronisation then costs no change of threads. `driven` says that somebody is at it.
  *
  * On the simulated GPU time stands still while the host is busy: cycles pass only while a thread waits for the device, asks how far it is, or has done nothing
- * with CUDA for PATIENCE_NS, so that what is enqueued together starts together, and cycles do not depend on how fast the host is.
+ * with CUDA for PATIENCE_NS though it had a processor, so that what is enqueued together starts together, and cycles do not depend on how fast the host is.
  *
  * An operation of the legacy stream waits for everything enqueued earlier in blocking streams of its context, and they for it: both
  * are comparisons of `seq`, since the head of a FIFO is its oldest unfinished operation.
  *
  * Longer than 600 lines; reason: order, waiting and driving share one set of variables, and nobody else may see them. */
+#include <errno.h>
 #include <fenv.h>
 #include <string.h>
 #include <time.h>
@@ -52,8 +53,8 @@ static size_t abandoned;
 static size_t callbacks;                       /* host functions handed over and not finished */
 static unsigned drivers;                       /* threads that wait, and drive meanwhile */
 static bool asked;                             /* somebody asks how far the device is: one turn */
-static uint64_t last_call_ns;                  /* when the host last enqueued, asked, or ended a wait */
-enum { PATIENCE_NS = 200000000 };
+static uint64_t quiet_ns;                      /* how long the host has not enqueued, asked, or ended a wait, as far as it had a processor */
+enum { LOOK_NS = 20000000, PATIENCE_NS = 10 * LOOK_NS };
 static _Thread_local bool in_simulation;
 
 bool streams_in_simulation(void) { return in_simulation; }
@@ -84,7 +85,7 @@ static bool time_goes(void)
     bool wanted = drivers != 0;
     for (const struct waiter *w = waiters; w && !wanted; w = w->next)
         wanted = !satisfied(w);
-    return (wanted && !callbacks) || now_ns() - last_call_ns > PATIENCE_NS;
+    return (wanted && !callbacks) || quiet_ns >= PATIENCE_NS;
 }
 
 /* Kernels or copies are there, and simulated time stands still. */
@@ -103,7 +104,7 @@ void queue_ask(void)
     fenv_t own;
     fegetenv(&own);
     fesetenv(FE_DFL_ENV);
-    last_call_ns = now_ns();
+    quiet_ns = 0;
     asked = true;
     while (asked && !driven && !quitting && drive())
         ;
@@ -160,7 +161,7 @@ static void wait_for(struct waiter *w)
         drive_until(w);
     if (!satisfied(w))
         sleep_until(w);
-    last_call_ns = sim_on() ? now_ns() : 0;
+    quiet_ns = 0;
     waited();
 }
 
@@ -293,7 +294,7 @@ static void run(struct op *op)
     if (op->kind == OP_CALLBACK || (op->kind == OP_HOST && !dropped)) {
         op->started = true;
         callbacks++;
-        last_call_ns = sim_on() ? now_ns() : 0;
+        quiet_ns = 0;
         if (!call_hand_over(op)) {
             callbacks--;
             fail(c, &(struct error){.status = ST_OUT_OF_MEMORY, .text = "no host memory for a host function"});
@@ -358,14 +359,26 @@ static void run_turn(void)
         finish(op);
 }
 
+/* What the last LOOK_NS say of the host: when its threads stood in line for a processor it was quiet for as long as they had one. */
+static uint64_t was_quiet(void)
+{
+    static struct host_share before;
+    struct host_share now = threads_share();
+    bool starved = now.ready || now.starved_ns - before.starved_ns > LOOK_NS / 4;
+    uint64_t ran = now.ran_ns - before.ran_ns;
+    before = now;
+    return starved && ran < LOOK_NS ? ran : LOOK_NS;
+}
+
 static void sleep_for_work(void)
 {
     thread_sleeps = true;
-    bool stands = frozen();
-    if (ring_value_awaited() || stands) {
-        uint64_t until = ring_value_awaited() ? now_ns() + POLL_NS : last_call_ns + PATIENCE_NS + POLL_NS;
+    bool awaited = ring_value_awaited();
+    if (awaited || frozen()) {
+        uint64_t nap = awaited ? POLL_NS : LOOK_NS, until = now_ns() + nap;
         struct timespec t = {.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
-        pthread_cond_timedwait(&work, &the.lock, &t);
+        if (pthread_cond_timedwait(&work, &the.lock, &t) == ETIMEDOUT)
+            quiet_ns += awaited ? nap : was_quiet();
     } else {
         pthread_cond_wait(&work, &the.lock);
     }
@@ -437,7 +450,7 @@ void op_push(struct op *op)
     if ((pending >= MAX_PENDING || (host_replayed() && host_waited_for_room())) && !in_simulation)
         wait_for_room();
     op->seq = ++last_seq;
-    last_call_ns = sim_on() ? now_ns() : 0;
+    quiet_ns = 0;
     if (host_watched())
         host_pushed(op);
     pending++;
