@@ -4,12 +4,17 @@
 
 #include "runtime/runtime.h"
 
-enum { V100, T4, RTX3070, A100, H100, H200, GPUS };
+enum {
+#define GPU(id, gpu_key, gpu_name) id,
+#include "runtime/gpus.def"
+    GPUS
+};
 
 /* One pass per column: FACT rows become designated members of that GPU's struct. */
 static const struct rt_device_facts gpus[GPUS] = {
-#define FACT(field, unit, v100, t4, rtx3070, a100, h100, h200) [V100].field = v100, [T4].field = t4, [RTX3070].field = rtx3070, \
-    [A100].field = a100, [H100].field = h100, [H200].field = h200,
+#define FACT(field, unit, v100, t4, rtx2060, rtx3070, a40, l40, a100, h100, h200) \
+    [V100].field = v100, [T4].field = t4, [RTX2060].field = rtx2060, [RTX3070].field = rtx3070, [A40].field = a40, [L40].field = l40, [A100].field = a100, [H100].field = h100, \
+    [H200].field = h200,
 #include "runtime/gpus.def"
 #define GPU(id, gpu_key, gpu_name) [id].key = gpu_key, [id].name = gpu_name,
 #include "runtime/gpus.def"

@@ -40,7 +40,7 @@ int rt_device_count(void);                              /* --devices */
 
 struct rt_device_facts {                                /* rows of runtime/gpus.def: what cuDeviceGetAttribute and the property structs are made of */
     const char *key, *name;
-#define FACT(field, unit, v100, t4, rtx3070, a100, h100, h200) uint64_t field;
+#define FACT(field, unit, v100, t4, rtx2060, rtx3070, a40, l40, a100, h100, h200) uint64_t field;
 #include "runtime/gpus.def"
 };
 const struct rt_device_facts *rt_device_facts(int device);       /* NULL: no such ordinal */
