@@ -537,6 +537,7 @@ int main(void)
     tcase_add_loop_test(t, bad_own_values, 0, sizeof bad_own / sizeof *bad_own);
     tcase_add_loop_test(t, tested_directories, 0, 9);
     tcase_add_test(t, every_option_of_the_list_is_known);
+    tcase_add_test(t, what_l1_does_not_do_is_said);
     tcase_add_loop_test(t, parts, 0, 9);
     suite_add_tcase(suite, t);
     SRunner *r = srunner_create(suite);
