@@ -8,7 +8,8 @@
 
 /* Makes room for one more; false when the host has no memory. */
 bool vec_grow_(void **at, size_t *cap, size_t n, size_t elem_bytes);
-#define vec_reserve(v, want) vec_grow_((void **)&(v)->at, &(v)->cap, (want) - 1, sizeof *(v)->at)
+/* Makes room for `want` in all, at least one. */
+#define vec_reserve(v, want) vec_grow_((void **)&(v)->at, &(v)->cap, (want) - ((want) != 0), sizeof *(v)->at)
 /* Appends x; evaluates to false (and leaves v as it was) when the host has no memory. */
 #define vec_push(v, x) \
     (vec_grow_((void **)&(v)->at, &(v)->cap, (v)->n, sizeof *(v)->at) ? ((v)->at[(v)->n++] = (x), true) : false)

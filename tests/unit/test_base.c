@@ -62,6 +62,8 @@ START_TEST(test_vec)
         ck_assert(vec_push(&v, i));
     ck_assert_uint_eq(v.n, 1000);
     ck_assert_int_eq(v.at[999], 999);
+    ck_assert(vec_reserve(&v, 0));
+    ck_assert_int_eq(v.at[999], 999);
     ck_assert(vec_reserve(&v, 5000));
     ck_assert_uint_ge(v.cap, 5000);
     vec_free(&v);
