@@ -12,11 +12,18 @@
 enum { CHUNK = 4 << 20 };
 struct chunk { size_t bytes, used, live; };
 
+/* Whole lines, at least one; 0: there is no such size. */
+static size_t lines_of(size_t n, size_t bytes)
+{
+    size_t all;
+    return __builtin_mul_overflow(n, bytes, &all) || all > SIZE_MAX / 2 ? 0 : (all + SLAB_LINE) / SLAB_LINE * SLAB_LINE;
+}
+
 #ifdef SANITIZED                               /* which watches the ends of what malloc gives out */
 void *slab_alloc(size_t n, size_t bytes)
 {
-    size_t all = (n * bytes + SLAB_LINE) / SLAB_LINE * SLAB_LINE;
-    void *p = aligned_alloc(SLAB_LINE, all);
+    size_t all = lines_of(n, bytes);
+    void *p = all ? aligned_alloc(SLAB_LINE, all) : NULL;
     return p ? memset(p, 0, all) : NULL;
 }
 
@@ -43,10 +50,9 @@ static struct chunk *chunk_new(size_t bytes)
 
 void *slab_alloc(size_t n, size_t bytes)
 {
-    size_t all;
-    if (__builtin_mul_overflow(n, bytes, &all) || all > SIZE_MAX / 2)
+    size_t all = lines_of(n, bytes);
+    if (!all)
         return NULL;
-    all = (all + SLAB_LINE) / SLAB_LINE * SLAB_LINE;
     pthread_mutex_lock(&lock);
     struct chunk *c = current;
     if (!c || c->used + all > c->bytes) {
