@@ -1,12 +1,12 @@
 /* Opens modules from text, for tests of the front end. */
 #ifndef HEDDLE_TESTS_PTX_RIG_H
 #define HEDDLE_TESTS_PTX_RIG_H
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ptx/isa.h"
+#include "tests/unit/suite.h"
 
 #define PTX_HEAD ".version 9.0\n.target sm_90\n.address_size 64\n"
 
@@ -53,11 +53,7 @@ static inline int rig_run(const char *name, const TTest *const *tests, size_t n)
     for (size_t i = 0; i < n; i++)
         tcase_add_test(t, tests[i]);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }
 
 #endif

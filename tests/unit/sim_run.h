@@ -77,6 +77,18 @@ static inline struct outcome simulate(uint32_t ctas, uint32_t threads, uint64_t 
     return o;
 }
 
+/* The same on two to four host threads; what one does. */
+static inline struct outcome simulate_alike(uint32_t ctas, uint32_t threads, uint64_t n)
+{
+    struct outcome one = simulate(ctas, threads, n, 1);
+    for (unsigned host_threads = 2; host_threads <= 4; host_threads++) {
+        struct outcome o = simulate(ctas, threads, n, host_threads);
+        ck_assert_uint_eq(o.cycles, one.cycles);
+        ck_assert_mem_eq(&o.s, &one.s, sizeof o.s);
+    }
+    return one;
+}
+
 static void sim_setup(void)
 {
     n_settings = 0;

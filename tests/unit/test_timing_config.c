@@ -1,11 +1,11 @@
 /* Settings of the simulated GPU: both languages, the parsers of composite options, mistakes with their places, the built-in parts. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "timing/config.h"
+#include "tests/unit/suite.h"
 
 static struct timing_settings *s;
 static struct timing_config c;
@@ -540,9 +540,5 @@ int main(void)
     tcase_add_test(t, what_l1_does_not_do_is_said);
     tcase_add_loop_test(t, parts, 0, 9);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(suite);
 }

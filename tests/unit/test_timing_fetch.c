@@ -1,5 +1,6 @@
 /* The front end of the simulated SM: instruction buffers and cache, constant cache. Properties, never golden totals. */
 #include "tests/unit/sim_run.h"
+#include "tests/unit/suite.h"
 
 /* A loop of n rounds with `adds` additions, which depend on each other two by two. */
 static void loop_of(unsigned adds)
@@ -165,9 +166,5 @@ int main(void)
     tcase_add_test(c, every_number_of_host_threads_gives_the_same);
     tcase_add_test(c, code_in_lines_of_256_bytes);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

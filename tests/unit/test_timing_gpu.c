@@ -1,5 +1,6 @@
 /* The simulated GPU as a whole: kernels side by side, ends. Properties, never golden totals. */
 #include "tests/unit/sim_run.h"
+#include "tests/unit/suite.h"
 
 static void work(void)
 {
@@ -97,9 +98,5 @@ int main(void)
     tcase_add_loop_test(c, a_limit_ends_the_simulation, 0, 4);
     tcase_add_test(c, clusters_run_together_whatever_the_threads);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

@@ -1,8 +1,8 @@
 /* Rules of the parts that are only there when a configuration asks for them. */
-#include <check.h>
 
 #include "timing/coalesce.h"
 #include "timing/dram.h"
+#include "tests/unit/suite.h"
 
 static const struct dram_spec hbm = {.banks = 16, .groups = 4, .group_low_bits = true, .ccd = 1, .ccdl = 2, .rrd = 3, .rcd = 12, .ras = 28, .rp = 12, .rc = 40, .cl = 12, .wl = 2,
                                      .cdlr = 3, .wr = 10, .rtpl = 3, .burst_cycles = 1, .atom_bytes = 32, .order = &dram_frfcfs, .queue = 64, .return_queue = 192, .dual_bus = true};
@@ -60,9 +60,5 @@ int main(void)
     tcase_add_test(c, one_word_is_broadcast);
     tcase_add_test(c, turnaround_can_be_left_out);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

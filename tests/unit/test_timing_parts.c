@@ -1,5 +1,4 @@
 /* The parts of the timing model that stand alone: hashes, address map, tags, MSHRs, coalescing, banks, DRAM. Properties, never golden totals. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "timing/coalesce.h"
 #include "timing/dram.h"
 #include "timing/mshr.h"
+#include "tests/unit/suite.h"
 
 static uint64_t random_state = 88172645463325252u;
 static uint64_t rnd(void)
@@ -558,9 +558,5 @@ int main(void)
     tcase_add_test(t, first_ready_beats_first_come);
     tcase_add_test(t, writes_wait_in_their_own_queue);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

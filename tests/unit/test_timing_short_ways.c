@@ -1,11 +1,11 @@
 /* Short ways through the timing model give what the long ones do: DRAM cycles that are skipped, messages sorted by counting, streams that are cut at once. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "timing/coalesce.h"
 #include "timing/dram.h"
 #include "timing/mail.h"
+#include "tests/unit/suite.h"
 
 static uint64_t random_state = 88172645463325252u;
 static uint64_t rnd(void)
@@ -151,9 +151,5 @@ int main(void)
     tcase_add_test(t, two_sorted_parts_become_one);
     tcase_add_test(t, streams_are_cut_as_anything_is);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

@@ -1,6 +1,7 @@
 /* An SM of the simulated GPU: latency and throughput of its units, the order of every scheduler, shared memory, barriers, deadlocks. Properties, never golden totals:
  * what start and end of a kernel cost cancels in the difference of two lengths. */
 #include "tests/unit/sim_run.h"
+#include "tests/unit/suite.h"
 
 static size_t at;
 #define PUT(...) at += (size_t)snprintf(text + at, sizeof text - at, __VA_ARGS__)
@@ -370,9 +371,5 @@ int main(void)
     tcase_add_test(c, a_lonely_block_costs_the_same_on_every_gpu);
     tcase_add_test(c, a_deadlock_says_who_waits_where);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

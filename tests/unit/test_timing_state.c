@@ -4,6 +4,7 @@
 
 #include "emu/snapshot.h"
 #include "tests/unit/sim_run.h"
+#include "tests/unit/suite.h"
 #include "timing/state.h"
 
 static struct { char *at; size_t n, room; } saved, blocks;
@@ -270,9 +271,5 @@ int main(void)
     tcase_add_test(c, clusters_move);
     tcase_add_test(c, what_is_pending_can_be_told);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

@@ -1,5 +1,4 @@
 /* Statistics: sums and differences by the table, ratios, and the forms in which they are written. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 
 #include "runtime/base/json.h"
 #include "timing/stats.h"
+#include "tests/unit/suite.h"
 
 static struct timing_stats total, window;
 static struct timing_config config;
@@ -291,9 +291,5 @@ int main(void)
     tcase_add_test(t, explanations);
     tcase_add_test(t, json_values);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(suite);
 }
