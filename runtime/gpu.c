@@ -1,4 +1,5 @@
 /* The table of GPUs as data. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -21,6 +22,14 @@ static const struct rt_device_facts gpus[GPUS] = {
 };
 
 const struct rt_device_facts *rt_gpu_at(size_t i) { return i < GPUS ? &gpus[i] : NULL; }
+
+char *rt_gpu_keys(char *buf, size_t n)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < GPUS && at < n; i++)
+        at += (size_t)snprintf(buf + at, n - at, "%s%s", i ? ", " : "", gpus[i].key);
+    return buf;
+}
 
 const struct rt_device_facts *rt_gpu_find(const char *key)
 {

@@ -125,8 +125,9 @@ static enum status start(struct error *err)
     const struct rt_knobs *knobs = rt_knobs();
     const struct rt_device_facts *gpu = rt_gpu_find(knobs->gpu);
     if (!gpu) {
+        char keys[256];
         error_set(err, ST_NO_DEVICE, "unknown GPU '%s'", knobs->gpu);
-        error_hint(err, "--gpu takes v100, t4, rtx2060, rtx3070, a40, l40, a100, h100 or h200");
+        error_hint(err, "--gpu= takes one of %s", rt_gpu_keys(keys, sizeof keys));
         return ST_NO_DEVICE;
     }
     enum status st = emu_space_create(&the.space, err);

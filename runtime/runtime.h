@@ -46,6 +46,7 @@ struct rt_device_facts {                                /* rows of runtime/gpus.
 const struct rt_device_facts *rt_device_facts(int device);       /* NULL: no such ordinal */
 const struct rt_device_facts *rt_gpu_find(const char *key);      /* NULL: no such GPU; key NULL or "": the default */
 const struct rt_device_facts *rt_gpu_at(size_t i);               /* all of them, NULL behind the last */
+char *rt_gpu_keys(char *buf, size_t n);                          /* "v100, t4, ..", cut where buf ends. Returns buf */
 void rt_device_uuid(int device, uint8_t uuid[16]);
 struct rt_pci { uint32_t domain, bus, device; };
 struct rt_pci rt_device_pci(int device);

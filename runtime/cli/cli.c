@@ -123,14 +123,12 @@ bool cli_options(struct cli *c, int argc, char **argv, int *at, bool *ended)
 
 const struct rt_device_facts *cli_gpu(const struct cli *c)
 {
-    const struct rt_device_facts *gpu = rt_gpu_find(c->knobs.values.gpu), *known;
+    const struct rt_device_facts *gpu = rt_gpu_find(c->knobs.values.gpu);
     if (gpu)
         return gpu;
-    char list[256] = "";
-    for (size_t i = 0; (known = rt_gpu_at(i)); i++)
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", known->key);
+    char keys[256];
     say_error("%s: there is no GPU '%s'", c->knobs.origins[KNOB_ID_gpu], c->knobs.values.gpu);
-    say_hint("--gpu= takes one of %s", list);
+    say_hint("--gpu= takes one of %s", rt_gpu_keys(keys, sizeof keys));
     return NULL;
 }
 
